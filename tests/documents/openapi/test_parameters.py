@@ -21,6 +21,7 @@ from bespeak.documents.openapi.description import Description, Encoding, Paramet
 from bespeak.documents.openapi.facade import make_facades
 from bespeak.protocol.address_guard import Origin, WebAddress
 from bespeak.runtime.bindings.external import ExternalBinding, bind_external
+from bespeak.runtime.bindings.upstream import UpstreamPool
 
 
 def one(parameter: Any, version: str = "3.0.3", **parts: Any) -> tuple[Parameter | None, list[str]]:
@@ -201,7 +202,7 @@ async def sent(
     assert not left_out
     handler = facade.endpoint.handler
     assert isinstance(handler, ExternalService)
-    binding = bind_external(facade.endpoint, handler, {}, tls=echo.tls)
+    binding = bind_external(facade.endpoint, handler, {}, pool=UpstreamPool(echo.tls))
     assert isinstance(binding, ExternalBinding), binding
     try:
         answer = await binding.call(given, CONTEXT)

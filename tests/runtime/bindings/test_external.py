@@ -149,7 +149,7 @@ def bound(
 ) -> ExternalBinding:
     handler = ExternalService(url=url, **{"method": "POST", **fields})
     contract = endpoint(handler, room_id={"type": "string"}, guest_id={"type": "string"})
-    binding = bind_external(contract, handler, environment or {}, tls=tls)
+    binding = bind_external(contract, handler, environment or {}, pool=UpstreamPool(tls))
     assert isinstance(binding, ExternalBinding), binding
     return binding
 
@@ -190,7 +190,9 @@ async def refusal(binding: ExternalBinding, **given: Any) -> Refused:
 
 def findings(url: str, environment: Mapping[str, str] | None = None, **fields: Any) -> list[Diagnostic]:
     handler = ExternalService(url=url, **{"method": "POST", **fields})
-    found = bind_external(endpoint(handler, room_id={"type": "string"}), handler, environment or {})
+    found = bind_external(
+        endpoint(handler, room_id={"type": "string"}), handler, environment or {}, pool=UpstreamPool()
+    )
     assert isinstance(found, list)
     assert all(finding.severity == "error" for finding in found)
     return found
@@ -205,7 +207,7 @@ def checked(url: str, tls: ssl.SSLContext, *, trusts: bool = False, **semantic: 
     contract = replace(contract, output_schema=RESERVED, semantic=replace(contract.semantic, **semantic))
     output = compile_schema(RESERVED)
     assert isinstance(output, Validator)
-    binding = bind_external(contract, handler, {}, tls=tls, output=output, trusts=trusts)
+    binding = bind_external(contract, handler, {}, pool=UpstreamPool(tls), output=output, trusts=trusts)
     assert isinstance(binding, ExternalBinding)
     return binding
 

@@ -44,7 +44,7 @@ def echo(server: Echo) -> Echo:
 def bound(echo: Echo, path: str, pool: UpstreamPool | None = None, **fields: Any) -> ExternalBinding:
     handler = ExternalService(url=echo.url + path, **{"method": "POST", **fields})
     contract = endpoint(handler, **{name: {} for name in FIELDS})
-    binding = bind_external(contract, handler, {"SECRET": SECRET}, tls=echo.tls, pool=pool)
+    binding = bind_external(contract, handler, {"SECRET": SECRET}, pool=pool or UpstreamPool(echo.tls))
     assert isinstance(binding, ExternalBinding), binding
     return binding
 

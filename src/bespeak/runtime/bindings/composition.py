@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import CoroutineType
-from typing import Any, Final
+from typing import Any
 
 from bespeak.contract.confirmation import UNKNOWN, ListedCall, bounded
 from bespeak.contract.endpoint import Endpoint
@@ -21,8 +21,6 @@ from bespeak.runtime.concurrency import is_in_task
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable
 
-_INTERNAL: Final = ("CALL", "(an internal endpoint)")
-
 
 class CompositionBinding:
     def __init__(self, endpoint: Endpoint, plan: CompositionPlan) -> None:
@@ -32,10 +30,9 @@ class CompositionBinding:
         self._routes: Routes | None = None
         self._waits = False
         self._needs_key = False
+        # True if a step has ever been a coroutine. Such a run begins in a task, where a coroutine that need not wait
+        # costs no more than a function.
         self._in_task = False
-        """True if a step has ever been a coroutine. Such a run begins in a task, where a coroutine that need not wait
-        costs no more than a function.
-        """
 
     def __call__(self, call: RoutedCall, steps: Steps) -> Any:
         """Return the output or a Refused, or a coroutine of either if a step has to wait."""
@@ -146,7 +143,7 @@ def _listed(table: RouteTable, key: Key, note: str) -> ListedCall:
     if found is None:
         return ListedCall(*key, UNKNOWN, note=note)
     # Callers see the question too, and must not learn which internal endpoints there are.
-    method, path = _INTERNAL if found.endpoint.internal else key
+    method, path = ("CALL", "(an internal endpoint)") if found.endpoint.internal else key
     impact = found.endpoint.semantic.impact
     return ListedCall(method, path, impact, note=note, calls=tuple(composed_calls(table, found)))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-import ssl
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -196,49 +195,32 @@ def bind_external(
     handler: ExternalService,
     environment: Mapping[str, str],
     *,
-    pool: UpstreamPool | None = None,
-    tls: ssl.SSLContext | None = None,
+    pool: UpstreamPool,
     output: Validator | None = None,
     trusts: bool = False,
 ) -> ExternalBinding | list[Diagnostic]:
     """Build the binding of an external_service endpoint, or return the findings that prevent its registration.
 
-    `environment` resolves `${VAR}` in credentials. `pool` holds the connections shared with other endpoints. Without a
-    pool the binding has its own connections, for which `tls` replaces the system's trust store. `output` checks the
-    answers; with `trusts`, invalid ones are logged and passed on.
+    `environment` resolves `${VAR}` in credentials. `pool` holds the connections shared with other endpoints. `output`
+    checks the answers; with `trusts`, invalid ones are logged and passed on.
     """
     findings = check_setup(endpoint, handler)
     credentials = resolve_credentials(endpoint, handler, environment)
     url = upstream_url(handler)
     if findings or isinstance(credentials, list) or url is None:
         return [*findings, *(credentials if isinstance(credentials, list) else ())]
-    return ExternalBinding(
-        endpoint,
-        handler,
-        RequestPlan(handler, credentials),
-        UpstreamPool(tls) if pool is None else pool,
-        url,
-        output=output,
-        trusts=trusts,
-    )
+    outcome = UpstreamOutcome(endpoint, output, trusts=trusts)
+    return ExternalBinding(handler, RequestPlan(handler, credentials), pool, url, outcome)
 
 
 class ExternalBinding:
     """Calls one upstream. Upstream failures are returned as declared errors, never raised."""
 
     def __init__(
-        self,
-        endpoint: Endpoint,
-        handler: ExternalService,
-        plan: RequestPlan,
-        pool: UpstreamPool,
-        url: httpx.URL,
-        *,
-        output: Validator | None = None,
-        trusts: bool = False,
+        self, handler: ExternalService, plan: RequestPlan, pool: UpstreamPool, url: httpx.URL, outcome: UpstreamOutcome
     ) -> None:
-        self._endpoint = endpoint
-        self._outcome = UpstreamOutcome(endpoint, output, trusts=trusts)
+        endpoint = self._endpoint = outcome.endpoint
+        self._outcome = outcome
         # The five errors of every upstream are described here, with the particulars.
         declared = (error for error in endpoint.errors if error.name not in UPSTREAM_ERRORS)
         self._meanings = {error.name: error.description for error in declared}

@@ -18,7 +18,6 @@ from bespeak.checks.lint.rules.handler import NOT_IMPORTABLE, OPEN_RESULT, SIGNA
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.errors import ConfigError, ContractError
-from bespeak.protocol.exchange.messages import Context
 from bespeak.runtime.bindings.stream import StreamBinding, bind_stream
 from bespeak.runtime.concurrency import call_in_thread
 from bespeak.runtime.functions.annotations import show_type
@@ -51,11 +50,9 @@ def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> HandlerCal
             return plan_needing_call(function, signature, plan, inline=handler.inline, overrides=overrides)
     except ContractError as error:
         return SIGNATURE.at(endpoint, "/handler/function", str(error))
-    return plan if handler.inline or is_async(function) else functools.partial(_call_in_thread, plan)
-
-
-def _call_in_thread(plan: HandlerCall, values: dict[str, Any], context: Context) -> Any:
-    return call_in_thread(plan, values, context, owner=context.agent_id or "")
+    if handler.inline or is_async(function):
+        return plan
+    return lambda values, context: call_in_thread(plan, values, context, owner=context.agent_id or "")
 
 
 class Returned(NamedTuple):

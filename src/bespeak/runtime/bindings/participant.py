@@ -165,7 +165,8 @@ def register_procedures(
 
 def _register(procedure: Procedure, compile_route: Compile) -> Registered | str:
     if procedure.steps:
-        fault = "; ".join(procedure.faults()) or _steps_fault(procedure)
+        wrong = find_wrong_step(list(procedure.steps))
+        fault = "; ".join(procedure.faults()) or (f"its steps are not valid: {wrong.message}" if wrong else "")
         taken = compile_schema(procedure.input_schema or {"type": "object"})
         if isinstance(taken, Fault):
             fault = fault or f"its input schema is not valid: {taken.message}"
@@ -175,11 +176,6 @@ def _register(procedure: Procedure, compile_route: Compile) -> Registered | str:
         return bound
     route = compile_route(*bound)
     return "its input schema is not valid" if route is None else Registered(procedure, route.input, route)
-
-
-def _steps_fault(procedure: Procedure) -> str:
-    wrong = find_wrong_step(list(procedure.steps))
-    return f"its steps are not valid: {wrong.message}" if wrong else ""
 
 
 def bind_procedure(procedure: Procedure) -> tuple[Endpoint, Callable[..., Any]] | str:

@@ -22,13 +22,7 @@ from bespeak.contract.schema.file_schema import has_files
 from bespeak.contract.schema.validation import Validator, compile_schema, non_finite
 from bespeak.errors import ContractError
 from bespeak.protocol import status
-from bespeak.protocol.exchange.headers import (
-    CONFIRMATION_ID,
-    IDEMPOTENCY_KEY,
-    MEDIA_NDJSON,
-    STREAM_REQUIRED,
-    prefers,
-)
+from bespeak.protocol.exchange.headers import CONFIRMATION_ID, IDEMPOTENCY_KEY, MEDIA_NDJSON, STREAM_REQUIRED, prefers
 from bespeak.protocol.exchange.messages import ITEMS, Batch, Context, Request, Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall

@@ -128,8 +128,6 @@ class RequestPlan:
         self._handler = handler
         self._form = handler.body_form
         self._query = frozenset(handler.query)
-        self._reserved_fields = frozenset(handler.reserved)
-        self._part_types = handler.part_types
         address, _, own = handler.url.partition("#")[0].partition("?")
         self._address, self._own = address, own
         configured = {name.lower(): value for name, value in credentials.headers.items()}
@@ -229,10 +227,9 @@ class RequestPlan:
     def _named(self, fields: Mapping[str, Any]) -> dict[str, UpstreamField]:
         """Map upstream names to fields; if two collide, the renamed one wins."""
         names = self._handler.input_transform
+        reserved, types = self._handler.reserved, self._handler.part_types
         styled = {
-            name: UpstreamField(
-                name, value, self._style(name), name in self._reserved_fields, self._part_types.get(name)
-            )
+            name: UpstreamField(name, value, self._style(name), name in reserved, types.get(name))
             for name, value in fields.items()
         }
         found = {name: field for name, field in styled.items() if name not in names}
@@ -257,7 +254,7 @@ _SHOWN: Final = 5  # places of violations in the log
 class UpstreamOutcome:
     def __init__(self, endpoint: Endpoint, output: Validator | None, *, trusts: bool) -> None:
         """Judge the answers by `output`; with `trusts`, invalid ones are logged and passed on."""
-        self._endpoint = endpoint
+        self.endpoint = endpoint
         self._output = output
         self._trusts = trusts
         self._aftermath = _aftermath(endpoint)
@@ -269,9 +266,9 @@ class UpstreamOutcome:
         violations = self._output.violations(output)
         places = ", ".join(dict.fromkeys(one.schema_pointer or f"/{one.keyword}" for one in violations[:_SHOWN]))
         if self._trusts:
-            _logger.warning("%s: the answer of the upstream breaks the output schema at %s", self._endpoint, places)
+            _logger.warning("%s: the answer of the upstream breaks the output schema at %s", self.endpoint, places)
             return Answer(msgspec.json.encode(output))
-        message = f"{answered}, but its answer breaks the output schema of {self._endpoint}."
+        message = f"{answered}, but its answer breaks the output schema of {self.endpoint}."
         return self.failed(OUTPUT_INVALID, message, upstream_status, cause=f"at {places}", took_effect=True)
 
     def failed(
@@ -286,7 +283,7 @@ class UpstreamOutcome:
         """Build the refusal for a failed call. `took_effect` is True if the upstream may have carried it out."""
         # The cause may name the upstream's host, which must not be disclosed (core 10.1, item 12).
         why = describe_failure(cause) if isinstance(cause, BaseException) else cause or message
-        _logger.warning("%s: %s: %s", self._endpoint, name, why)
+        _logger.warning("%s: %s: %s", self.endpoint, name, why)
         details: dict[str, Any] = {} if upstream_status is None else {"upstream_status": upstream_status}
         if took_effect and self._aftermath:
             details["effect"] = "possible"
@@ -308,11 +305,10 @@ _LIMITS: Final = httpx.Limits(max_connections=100, max_keepalive_connections=20,
 
 
 class UpstreamPool:
-    """One transport for each host and port.
+    """One transport for each host and port."""
 
-    Transports rather than clients: a client stores the cookies an upstream sets, which would share one caller's session
-    with another, and logs every URL with its query.
-    """
+    # Transports rather than clients: a client stores the cookies an upstream sets, which would share one caller's
+    # session with another, and logs every URL with its query.
 
     def __init__(self, tls: ssl.SSLContext | None = None, most: int | None = None) -> None:
         """Create a pool for `most` calls at one time; by default an eighth of the files that this process may open."""

@@ -17,8 +17,6 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 _SECONDS: Final = 3.0  # time for one upstream: a start must not wait long for what may come later
 _AT_ONCE: Final = 50
-_HTTP: Final = 80
-_HTTPS: Final = 443
 
 
 async def probe_upstreams(
@@ -46,7 +44,7 @@ async def find_unreachable(
             unreachable += [(endpoint, "the MCP server", fault)] if fault else []
         if url:
             parts = urlsplit(url)
-            port = parts.port or (_HTTP if parts.scheme == "http" else _HTTPS)
+            port = parts.port or (80 if parts.scheme == "http" else 443)
             by_place.setdefault((parts.hostname or "", port), []).append(endpoint)
     places = list(by_place)
     for start in range(0, len(places), _AT_ONCE):

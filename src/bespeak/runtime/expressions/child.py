@@ -142,18 +142,12 @@ def send(server: socket.socket, message: bytes) -> None:
 
 
 def receive(server: socket.socket) -> bytes | None:
-    head = _receive(server, HEAD.size)
-    return None if head is None else _receive(server, HEAD.unpack(head)[0])
-
-
-def _receive(server: socket.socket, size: int) -> bytes | None:
-    parts = bytearray()
-    while len(parts) < size:
-        part = server.recv(size - len(parts))
-        if not part:
-            return None
-        parts += part
-    return bytes(parts)
+    head = server.recv(HEAD.size, socket.MSG_WAITALL)
+    if len(head) < HEAD.size:
+        return None
+    (size,) = HEAD.unpack(head)
+    message = server.recv(size, socket.MSG_WAITALL)
+    return message if len(message) == size else None
 
 
 if __name__ == "__main__":

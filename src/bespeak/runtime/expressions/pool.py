@@ -44,10 +44,6 @@ class Expressions:
         self._turns = FairSemaphore(_MOST_CHILDREN, most=most_waiting, most_of_one=_MOST_OF_ONE)
         self._idle: list[_ExpressionProcess] = []
 
-    @property
-    def processes(self) -> list[int]:
-        return [one.process.pid for one in self._idle]
-
     async def check(self, text: str, names: Iterable[str], owner: str | None = None) -> str | None:
         """Return what is wrong with an expression that may use these variables, such as `steps.search`, or None."""
         found = await self._ask(text, names, None, owner)

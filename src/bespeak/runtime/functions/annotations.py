@@ -7,32 +7,19 @@ when needed.
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Final,
-    Literal,
-    NewType,
-    Protocol,
-    TypeGuard,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Final, Literal, NewType, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 import msgspec
 from msgspec import inspect as kinds
 
-from bespeak.contract.schema.subschemas import target
+from bespeak.contract.schema.subschemas import nodes, target
 from bespeak.contract.schema.validation import DIALECT, Validator, compile_schema, shorten
 from bespeak.errors import ContractError
 from bespeak.protocol.exchange.refusal import Fault
@@ -113,47 +100,21 @@ NO_SCHEMA: Final = "has no JSON Schema; use a dataclass, Struct, TypedDict or py
 Side = Literal["validation", "serialization"]  # direction of a schema, input or output; pydantic models may have two
 
 
-class SelfDescribing(Protocol):
-    """The three methods used of a pydantic model."""
-
-    @classmethod
-    def model_json_schema(cls, *, ref_template: str, mode: Side, schema_generator: type) -> dict[str, Any]: ...
-
-    @classmethod
-    def model_validate(cls, obj: Any) -> Any: ...
-
-    def model_dump(self, *, mode: str, by_alias: bool) -> dict[str, Any]: ...
-
-
 class StandIn(type):
     """Class of classes for an annotation. Every value is an instance: msgspec checks the type of a hook's result."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return True
 
-    def describe(cls, side: Side, ref_template: str) -> dict[str, Any]:
-        """Return the schema of the annotation."""
-        raise NotImplementedError
 
-    def model_validate(cls, obj: Any) -> Any:
-        """Convert JSON data to a value of the annotation."""
-        raise NotImplementedError
-
-
-def describes_itself(kind: object) -> TypeGuard[type[SelfDescribing]]:
+def describes_itself(kind: object) -> bool:
     """Return True if a type is a pydantic model, has the same methods, or stands for an annotation."""
     if isinstance(kind, StandIn):
         return True
     return isinstance(kind, type) and hasattr(kind, "model_json_schema") and hasattr(kind, "model_validate")
 
 
-def describe_foreign(kind: StandIn | type[SelfDescribing], side: Side, ref_template: str) -> dict[str, Any]:
-    if isinstance(kind, StandIn):
-        return kind.describe(side, ref_template)
-    return kind.model_json_schema(ref_template=ref_template, mode=side, schema_generator=_schema_generator())
-
-
-@functools.cache
+@cache
 def _schema_generator() -> type:
     from pydantic.json_schema import GenerateJsonSchema  # noqa: PLC0415 - installed if there is such a type
 
@@ -166,7 +127,7 @@ def _schema_generator() -> type:
     return PydanticSchemas
 
 
-def validate_foreign(kind: type, value: Any) -> Any:
+def validate_foreign(kind: Any, value: Any) -> Any:
     """Validate JSON data into a self-describing type: the `dec_hook` of msgspec."""
     if describes_itself(kind):
         return kind.model_validate(value)
@@ -221,7 +182,7 @@ def adapt_foreign(annotation: Any) -> Any:
         return _adapted.__wrapped__(annotation)
 
 
-@functools.lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024)
 def _adapted(annotation: Any) -> Adapted:
     try:
         from pydantic import TypeAdapter  # noqa: PLC0415 - optional, and slow to load
@@ -335,7 +296,12 @@ def _composed_schemas(annotations: Sequence[Any], side: Side) -> tuple[Sequence[
             raise ContractError(
                 NO_SCHEMA if [foreign] == [*annotations] else f"contains {foreign.__name__}, which {NO_SCHEMA}"
             )
-        schema = describe_foreign(foreign, side, REF + "{model}")
+        kind: Any = foreign
+        if isinstance(foreign, StandIn):
+            schema: Schema = kind.describe(side, REF + "{model}")
+        else:
+            options = {"ref_template": REF + "{model}", "mode": side, "schema_generator": _schema_generator()}
+            schema = kind.model_json_schema(**options)
         for title, definition in schema.pop("$defs", {}).items():
             define(definitions, title, definition)
         return schema
@@ -451,12 +417,23 @@ class Choice(StandIn):
 
 def _closed(member: Any) -> Validator:
     (schema,), definitions = schemas_of([member], "validation")
-    whole = {"$schema": DIALECT, **schema, "$defs": definitions}
-    close(whole)
-    compiled = compile_schema(whole)
+    try:
+        return close_schema(schema, definitions)[1]
+    except ContractError as error:
+        raise ContractError(f"{show_type(member)} {error}") from None
+
+
+def close_schema(schema: Schema, definitions: dict[str, Schema]) -> tuple[Schema, Validator]:
+    """Return a schema that is closed except where its type is open, also compiled. Raises ContractError."""
+    closed = {"$schema": DIALECT, **schema, "$defs": definitions}
+    close(closed)
+    for _, node in nodes(closed):
+        if "prefixItems" in node:
+            node.setdefault("items", False)
+    compiled = compile_schema(closed)
     if isinstance(compiled, Fault):
-        raise ContractError(f"{show_type(member)} has no valid JSON Schema: {compiled.message}")
-    return compiled
+        raise ContractError(f"has no valid JSON Schema: {compiled.message}")
+    return closed, compiled
 
 
 def discriminate(schemas: Sequence[Schema], definitions: Mapping[str, Schema]) -> Schema | None:
@@ -474,9 +451,6 @@ def discriminate(schemas: Sequence[Schema], definitions: Mapping[str, Schema]) -
         if len(mapping) == count:
             return {"propertyName": name, "mapping": mapping}
     return None
-
-
-_UNIONS: Final = (Union, UnionType)
 
 
 def adapt(annotation: Any) -> Any:
@@ -497,7 +471,7 @@ def _substituted(annotation: Any, aliases: tuple[Any, ...]) -> Any:
         inner = _substituted(parts[0], aliases)
         return annotation if inner is parts[0] else Annotated[(inner, *parts[1:])]
     made_parts = tuple(part if part is ... else _substituted(part, aliases) for part in parts)
-    if origin in _UNIONS:
+    if origin in (Union, UnionType):
         return _union(made_parts)
     same = all(made is part for made, part in zip(made_parts, parts, strict=True))
     return annotation if same else origin[made_parts]

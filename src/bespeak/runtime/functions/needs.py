@@ -208,10 +208,8 @@ class _NeedingCall:
         raise failure
 
     async def run_apart(self, run: Callable[[], Awaitable[Any]]) -> Any:
-        """Call a `def` handler between its outer providers, in a task of its own.
-
-        These must not be closed while its thread uses what they have made, even if the call is cancelled.
-        """
+        """Call a `def` handler between its outer providers, in a task of its own."""
+        # These must not be closed while its thread uses what they have made, even if the call is cancelled.
         task = asyncio.get_running_loop().create_task(self.run_between(self.plan.outer, run))
         try:
             return await asyncio.shield(task)

@@ -25,7 +25,7 @@ from msgspec import NODEFAULT, UNSET, UnsetType
 from msgspec import inspect as kinds
 
 from bespeak.contract.schema.subschemas import nodes
-from bespeak.contract.schema.validation import Pruner, Validator, Violation, compile_schema, non_finite
+from bespeak.contract.schema.validation import Pruner, Validator, Violation, non_finite
 from bespeak.errors import ContractError
 from bespeak.runtime.functions.annotations import Choice, StandIn, adapter_of, dump_foreign, extra_items, show_type
 from bespeak.runtime.functions.reading import closed_output, output_schema
@@ -52,17 +52,8 @@ _BOUNDS: Final = ("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_leng
 _PROSE: Final = frozenset({"title", "description", "examples", "default", "deprecated"})
 
 
-class Carrier(type):
-    """Class of classes whose values a function makes. Every value is an instance: msgspec checks hook results."""
-
-    take: Callable[[Any], Any]
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return True
-
-
 def take(kind: Any, value: Any) -> Any:
-    """Make the value of a carrier: the `dec_hook` of the conversion."""
+    """Make the value of a carrier, a class whose values a function makes: the `dec_hook` of the conversion."""
     return kind.take(value)
 
 
@@ -163,14 +154,14 @@ class Shadow:
         types = kinds.multi_type_info(choice.members)
         self._kept.append(types)
         parts = [(_class_of(member), self._of(kind)) for member, kind in zip(choice.members, types, strict=True)]
-        schema = closed_output(choice)
-        pruner, closed = Pruner(schema), compile_schema(schema)
+        schema, closed = closed_output(choice)
+        pruner = Pruner(schema)
         self.chooses = self.decides = True
 
         def choose(value: Any) -> Any:
             if isinstance(value, dict):
                 kept, _ = pruner.prune(_write(value))
-                if isinstance(closed, Validator) and closed.is_valid(kept):
+                if closed.is_valid(kept):
                     return kept
             declared = [part for cls, part in parts if type(value) is cls]
             declared += [part for cls, part in parts if isinstance(value, cls)]
@@ -235,7 +226,7 @@ def _bounded(kind: kinds.Type, annotation: Any) -> Any:
 
 
 def _carrier(name: str, function: Callable[[Any], Any]) -> Any:
-    return Carrier(name, (), {"take": staticmethod(function)})
+    return StandIn(name, (), {"take": staticmethod(function)})
 
 
 def declared_dump(kind: Any, *, strict: bool) -> Callable[[Any], Any]:
@@ -318,9 +309,10 @@ class OutputFilter:
     def select(self, result: Any) -> Any:
         """Return the declared part of a result as JSON data. Raises Unfit."""
         written: Any = _NOTHING
+        closed = self._schema[1]
         try:
             written = self._copy(result)
-            if written != {} and self._closed.is_valid(written):
+            if written != {} and closed.is_valid(written):
                 number = next(self._seen)
                 if not number % _SAMPLED or number < _CLOSELY:
                     self._look_through(result, written)
@@ -333,8 +325,8 @@ class OutputFilter:
         for write in self._ways(written):
             try:
                 kept, dropped = self._pruner.prune(write(result))
-                if not self._closed.is_valid(kept):
-                    violations = self._closed.violations(kept)
+                if not closed.is_valid(kept):
+                    violations = closed.violations(kept)
                 elif self._shadow is None or not self._shadow.decides:
                     self._name(dropped)
                     return kept
@@ -351,23 +343,17 @@ class OutputFilter:
             return False
 
     @cached_property
-    def _schema(self) -> dict[str, Any]:
+    def _schema(self) -> tuple[dict[str, Any], Validator]:
         return closed_output(self._returns)
 
     @cached_property
-    def _closed(self) -> Validator:
-        compiled = compile_schema(self._schema)
-        assert isinstance(compiled, Validator), "checked when the filter was planned"
-        return compiled
-
-    @cached_property
     def _pruner(self) -> Pruner:
-        return Pruner(self._schema)
+        return Pruner(self._schema[0])
 
     @cached_property
     def _is_open(self) -> bool:
         """True if some model admits more fields: those of another class must not become such fields."""
-        return any(node.get("properties") and node.get("additionalProperties") for _, node in nodes(self._schema))
+        return any(node.get("properties") and node.get("additionalProperties") for _, node in nodes(self._schema[0]))
 
     @cached_property
     def _shadow(self) -> Shadow | None:

@@ -15,12 +15,21 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.handler import Refusal
-from bespeak.contract.schema.subschemas import nodes, target
-from bespeak.contract.schema.validation import DIALECT, compile_schema
+from bespeak.contract.schema.subschemas import target
+from bespeak.contract.schema.validation import DIALECT, Validator, compile_schema
 from bespeak.contract.schema.view import SchemaView
 from bespeak.errors import ContractError
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.runtime.functions.annotations import REF, Schema, close, dump_foreign, reason, schemas_of, show_type
+from bespeak.runtime.functions.annotations import (
+    REF,
+    Schema,
+    close,
+    close_schema,
+    dump_foreign,
+    reason,
+    schemas_of,
+    show_type,
+)
 from bespeak.runtime.functions.needs import is_async, plan_needs
 from bespeak.runtime.functions.signature import MISSING, HandlerParameter, Signature, read_signature
 from bespeak.text.source.tree import Location
@@ -134,18 +143,9 @@ def items_schema(item: Any) -> Schema:
     return _document({"type": "object", "properties": {"items": items}, "required": ["items"]}, definitions)
 
 
-def closed_output(returns: Any) -> Schema:
+def closed_output(returns: Any) -> tuple[Schema, Validator]:
     """Build the schema of a return annotation, closed except where its type is open. Raises ContractError."""
-    schema, definitions = _returned(returns)
-    closed = {"$schema": DIALECT, **schema, "$defs": definitions}
-    close(closed)
-    for _, node in nodes(closed):
-        if "prefixItems" in node:
-            node.setdefault("items", False)
-    fault = compile_schema(closed)
-    if isinstance(fault, Fault):
-        raise ContractError(f"has no valid JSON Schema: {fault.message}")
-    return closed
+    return close_schema(*_returned(returns))
 
 
 def _returned(returns: Any) -> tuple[Schema, dict[str, Schema]]:
@@ -198,15 +198,8 @@ def _document(root: Schema, definitions: Mapping[str, Schema]) -> Schema:
 _HEADINGS: Final = {
     "outcome": "outcome",
     "errors": "errors",
-    "args": "parameters",
-    "arguments": "parameters",
-    "parameters": "parameters",
-    "returns": "other",
-    "raises": "other",
-    "example": "other",
-    "examples": "other",
-    "note": "other",
-    "notes": "other",
+    **dict.fromkeys(("args", "arguments", "parameters"), "parameters"),
+    **dict.fromkeys(("returns", "raises", "example", "examples", "note", "notes"), "other"),
 }
 _HEADING: Final = re.compile(r"([A-Za-z]+):(?:\s+(.*))?")
 _ENTRY: Final = re.compile(r"(\s*)([A-Za-z_][A-Za-z0-9_.-]*)(?:\s*\([^)]*\))?:\s*(.*)")

@@ -350,15 +350,14 @@ def _call_with_body(call: HandlerCall, name: str, others: set[str]) -> HandlerCa
             return call(given, context)
         except ConversionError as error:
             # The caller knows the fields, not the parameter that holds them.
-            moved = [msgspec.structs.replace(one, pointer=_above(one.pointer, name)) for one in error.violations]
-            raise ConversionError(moved) from None
+            raise ConversionError([_move_up(one, pointer((name,))) for one in error.violations]) from None
 
     return call_with_body
 
 
-def _above(place: str, name: str) -> str:
-    start = pointer((name,))
-    return place.removeprefix(start) if f"{place}/".startswith(f"{start}/") else place
+def _move_up(violation: Violation, start: str) -> Violation:
+    is_below = f"{violation.pointer}/".startswith(f"{start}/")
+    return msgspec.structs.replace(violation, pointer=violation.pointer[len(start) :]) if is_below else violation
 
 
 def _takes_whole_input(signature: Signature, properties: Mapping[str, Any]) -> bool:

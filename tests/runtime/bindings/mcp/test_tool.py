@@ -24,6 +24,7 @@ from bespeak.runtime.bindings.mcp import connection as module
 from bespeak.runtime.bindings.mcp.connection import McpConnection
 from bespeak.runtime.bindings.mcp.process import McpFailure
 from bespeak.runtime.bindings.mcp.tool import McpBinding, McpPool, McpUpstream, bind_tool, find_drift
+from bespeak.runtime.bindings.upstream import UpstreamOutcome
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 CONTEXT: Any = None
@@ -107,7 +108,7 @@ async def test_call_without_answer_ends_in_time_and_the_server_is_looked_after(m
         assert await ready.call({"a": 1, "b": 2}, CONTEXT) == {"sum": 3}
         slow_one = endpoint_of(crooked(tool="silence"), timeout=0.05)
         assert isinstance(slow_one.handler, McpTool)
-        slow = McpBinding(slow_one, slow_one.handler, ready._upstream)
+        slow = McpBinding(slow_one.handler, ready._upstream, UpstreamOutcome(slow_one, None, trusts=False))
         assert (await refused(slow)).code == "upstream_timeout"
         assert slow._probe is not None
         await slow._probe

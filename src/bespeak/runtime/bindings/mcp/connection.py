@@ -7,7 +7,7 @@ import logging
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
 import httpx2
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mcp.client.session import ClientSession, IncomingMessage
     from mcp.shared.dispatcher import ProgressFnT
 
+EntryT = TypeVar("EntryT")
 NOT_ACCEPTED: Final = -32902  # code of our own error for HTTP 401 and 403
 _REFUSING: Final = frozenset({httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN})
 _TIMEOUT: Final = httpx2.Timeout(30.0, read=300.0)  # a server may hold a stream open; each call has its own deadline
@@ -99,6 +100,7 @@ START_SECONDS: Final = 60.0  # for starting and listing tools: a program may hav
 MOST_TOOLS: Final = 2_000
 MOST_LISTED_BYTES: Final = 32 * 1024 * 1024  # bounds of a list of tools over all its pages
 _MOST_PAGES: Final = 500
+_HINTS: Final = {"read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint"}
 _PROBE_SECONDS: Final = 5.0
 _CLOSING_SECONDS: Final = 10.0
 _RESULT: Final[TypeAdapter[Any]] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
@@ -192,27 +194,15 @@ class McpConnection:
 
     async def read_offers(self) -> McpFailure | None:
         """Read the lists of prompts and resources, if the server has some; return why that failed."""
-        session, found, size = self._session, list[Offer](), 0
+        session, found = self._session, list[Offer]()
         if session is None:
             return self._lost("unreachable")
-        listing: list[tuple[bool, Callable[..., Awaitable[Any]], Callable[[Any], Iterable[Offer]]]] = [
-            (self._has_prompts, session.list_prompts, _prompts),
-            (self._has_resources, session.list_resources, _resources),
-        ]
         try:
             async with asyncio.timeout(self._start_seconds):
-                for is_there, list_page, read in listing:
-                    cursor = None
-                    for _ in range(_MOST_PAGES if is_there else 0):
-                        page = await list_page(params=types.PaginatedRequestParams(cursor=cursor))
-                        for offer in read(page):
-                            found.append(offer)
-                            size += len(msgspec.json.encode(offer))
-                        if len(found) > MOST_TOOLS or size > MOST_LISTED_BYTES:
-                            raise ValueError(f"the server lists more than {MOST_TOOLS} prompts and resources")
-                        cursor = page.next_cursor
-                        if cursor is None:
-                            break
+                if self._has_prompts:
+                    found += await _list_all("prompts", session.list_prompts, _prompts)
+                if self._has_resources:
+                    found += await _list_all("resources", session.list_resources, _resources)
         except (TimeoutError, MCPError, ValueError, RuntimeError) as error:
             return self._describe(error)
         self.offers = list({(offer.kind, offer.key): offer for offer in reversed(found)}.values())[::-1]
@@ -294,24 +284,11 @@ class McpConnection:
         session = self._session
         if session is None:
             raise RuntimeError("the session has ended")
+        listed = await _list_all("tools", session.list_tools, lambda page: map(_listed, page.tools))
         found: dict[str, ListedTool] = {}
-        repeated: list[str] = []
-        cursor, size = None, 0
-        for _ in range(_MOST_PAGES):
-            page = await session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
-            for tool in page.tools:
-                listed = _listed(tool)
-                size += len(msgspec.json.encode(listed))
-                if found.setdefault(listed.name, listed) is not listed:
-                    repeated.append(listed.name)
-            if len(found) > MOST_TOOLS or size > MOST_LISTED_BYTES:
-                raise ValueError(f"the server lists more than {MOST_TOOLS} tools or {MOST_LISTED_BYTES} bytes")
-            if page.next_cursor is None:
-                self.tools, self.repeated = found, tuple(repeated)
-                self.changes += 1
-                return
-            cursor = page.next_cursor
-        raise ValueError(f"the server's list of tools has more than {_MOST_PAGES} pages")
+        self.repeated = tuple(one.name for one in listed if found.setdefault(one.name, one) is not one)
+        self.tools = found
+        self.changes += 1
 
     async def _watch(self, client: Client) -> None:
         """Read the list again when a server of the present revision says that it has changed."""
@@ -366,6 +343,24 @@ class McpConnection:
         return McpFailure(kind, f"the server has ended{f'. It said: {words}' if words else ''}")
 
 
+async def _list_all(
+    what: str, list_page: Callable[..., Awaitable[Any]], read: Callable[[Any], Iterable[EntryT]]
+) -> list[EntryT]:
+    """Read all pages of a list. Raises ValueError if it is too long, or has no end."""
+    found: list[EntryT] = []
+    cursor, size = None, 0
+    for _ in range(_MOST_PAGES):
+        page = await list_page(params=types.PaginatedRequestParams(cursor=cursor))
+        entries = list(read(page))
+        found += entries
+        size += sum(len(msgspec.json.encode(entry)) for entry in entries)
+        if len(found) > MOST_TOOLS or size > MOST_LISTED_BYTES:
+            raise ValueError(f"the server lists more than {MOST_TOOLS} {what} or {MOST_LISTED_BYTES} bytes")
+        if (cursor := page.next_cursor) is None:
+            return found
+    raise ValueError(f"the server's list of {what} has more than {_MOST_PAGES} pages")
+
+
 def _telling(report: Report | None) -> ProgressFnT | None:
     async def tell(progress: float, total: float | None, message: str | None) -> None:
         assert report is not None
@@ -376,32 +371,22 @@ def _telling(report: Report | None) -> ProgressFnT | None:
 
 def _listed(tool: types.Tool) -> ListedTool:
     given = tool.annotations
-    hints = {
-        "readOnlyHint": given.read_only_hint if given else None,
-        "destructiveHint": given.destructive_hint if given else None,
-        "idempotentHint": given.idempotent_hint if given else None,
-        "openWorldHint": given.open_world_hint if given else None,
-    }
+    hints = {} if given is None else given.model_dump(by_alias=True, include=_HINTS, exclude_none=True)
     return ListedTool(
         name=tool.name,
         title=tool.title or (given.title if given else None) or "",
         description=tool.description or "",
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
-        hints={name: value for name, value in hints.items() if value is not None},
+        hints=hints,
     )
 
 
 def _prompts(page: types.ListPromptsResult) -> Iterable[Offer]:
     for one in page.prompts:
-        given = ((each.name, each.description or "", bool(each.required)) for each in one.arguments or ())
-        yield Offer(
-            kind="prompt",
-            name=one.name,
-            title=one.title or "",
-            description=one.description or "",
-            arguments=tuple(given),
-        )
+        given = tuple((each.name, each.description or "", bool(each.required)) for each in one.arguments or ())
+        told = {"title": one.title or "", "description": one.description or ""}
+        yield Offer(kind="prompt", name=one.name, arguments=given, **told)
 
 
 def _resources(page: types.ListResourcesResult) -> Iterable[Offer]:

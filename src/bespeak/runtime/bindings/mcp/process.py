@@ -40,8 +40,7 @@ _INHERITED: Final = (
     )
     if sys.platform == "win32"
     else ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "TMPDIR")
-)
-"""Variables that every program needs and that hold no secrets; the others are passed on only by name."""
+)  # variables that every program needs and that hold no secrets; the others are passed on only by name
 _LARGEST_TOKEN: Final = 16_384
 
 
@@ -409,9 +408,9 @@ async def _write(
 async def _listen(errors: asyncio.StreamReader, said: LastWords) -> None:
     lines = MessageLines(_LONGEST_LINE)
     with suppress(OSError):
-        while data := await errors.read(_PIECE):
-            for line in lines.feed(data):
+        data = b" "
+        while data:
+            data = await errors.read(_PIECE)
+            for line in lines.feed(data or b"\n"):  # the last line may have no end
                 said.add(line.head if isinstance(line, TooLong) else line)
-        for line in lines.feed(b"\n"):  # the last line may have no end
-            said.add(line.head if isinstance(line, TooLong) else line)
     said.complete.set()

@@ -179,8 +179,7 @@ _ERRORS: Final[Mapping[FailureKind, tuple[str, str]]] = {
         "needs, or use another tool.",
     ),
     "changed": ("upstream_error", "{} The operator of this server has to import the MCP server again."),
-}
-"""Declared error and message of each failure."""
+}  # declared error and message of each failure
 _EFFECTLESS: Final = frozenset({"unreachable", "authentication", "asks", "changed"})  # after these the tool has not run
 
 
@@ -201,27 +200,20 @@ def bind_tool(
     if not isinstance(launch, Launch):
         advice = "Set it before the server starts."
         return [UPSTREAM_SETUP.at(endpoint, f"/handler/mcp{at}", fault, advice) for at, fault in launch]
-    return McpBinding(endpoint, handler, pool.upstream(handler.mcp.key, launch), output=output, trusts=trusts)
+    outcome = UpstreamOutcome(endpoint, output, trusts=trusts)
+    return McpBinding(handler, pool.upstream(handler.mcp.key, launch), outcome)
 
 
 class McpBinding:
     """Calls one tool. Failures are returned as declared errors, never raised."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        handler: McpTool,
-        upstream: McpUpstream,
-        *,
-        output: Validator | None = None,
-        trusts: bool = False,
-    ) -> None:
-        self._endpoint = endpoint
+    def __init__(self, handler: McpTool, upstream: McpUpstream, outcome: UpstreamOutcome) -> None:
+        endpoint = self._endpoint = outcome.endpoint
         self._server = handler.mcp
         self._tool = handler.mcp.tool
         self._timeout = handler.timeout_seconds
         self._upstream = upstream
-        self._outcome = UpstreamOutcome(endpoint, output, trusts=trusts)
+        self._outcome = outcome
         self._carries = carries_content(endpoint)
         self._tool_error = TOOL_ERROR if TOOL_ERROR in endpoint.error_names else "upstream_error"
         self._checked: tuple[object, int, McpFailure | None] | None = None
