@@ -26,7 +26,7 @@ from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.exchange import REPLAYED
-from bespeak.runtime.idempotency import Idempotency, KeyClaim, Renewal, SeenKeys
+from bespeak.runtime.idempotency import Idempotency, KeyClaim, SeenKeys, renew
 from bespeak.state.store.commands.idempotency import ClaimKey, FindKey, InProgress
 from bespeak.state.store.settings import IdempotencySettings, open_store
 from bespeak.state.store.sqlite import SqliteStore
@@ -321,7 +321,7 @@ async def test_a_lease_is_prolonged_until_cancelled_even_if_the_store_is_away_on
     store = Counted.in_memory()
     assert isinstance(store, Counted)
     await store.do(ClaimKey("scope", "key", b"hash", 0.01, 1000.0))
-    renewal = Renewal(store, CLAIM, 0.01)
+    renewal = asyncio.create_task(renew(store, CLAIM, 0.01))
     assert [await store.renewed.get() for _ in range(3)] == [[True]] * 3
     renewal.cancel()
     await store.close()
@@ -329,7 +329,7 @@ async def test_a_lease_is_prolonged_until_cancelled_even_if_the_store_is_away_on
     assert isinstance(store, Counted)
     await store.do(ClaimKey("scope", "key", b"hash", 30.0, 1000.0))
     store.failing = True
-    renewal = Renewal(store, CLAIM, 0.01)
+    renewal = asyncio.create_task(renew(store, CLAIM, 0.01))
     assert [await store.renewed.get(), await store.renewed.get()] == ["away", [True]]
     renewal.cancel()
     await store.close()
@@ -340,7 +340,7 @@ async def test_a_claim_of_another_request_is_not_renewed() -> None:
     assert isinstance(store, Counted)
     await store.do(ClaimKey("scope", "key", b"hash", 0.0, 1000.0))
     await store.do(ClaimKey("scope", "key", b"hash", 30.0, 1000.0))
-    renewal = Renewal(store, CLAIM, 0.01)
+    renewal = asyncio.create_task(renew(store, CLAIM, 0.01))
     assert await store.renewed.get() == [False]
     found = store.look(FindKey("scope", "key"))
     assert isinstance(found, InProgress)
@@ -362,7 +362,7 @@ async def test_a_renewal_that_failed_is_retried_long_before_the_lease_ends(monke
         await real(0)
 
     monkeypatch.setattr("bespeak.runtime.idempotency.asyncio.sleep", sleep)
-    renewal = Renewal(store, CLAIM, 30.0)
+    renewal = asyncio.create_task(renew(store, CLAIM, 30.0))
     assert [await store.renewed.get(), await store.renewed.get()] == ["away", [True]]
     renewal.cancel()
     assert pauses[:2] == [15.0, 0.5]

@@ -51,10 +51,8 @@ class Call:
         self.path: str = request.path
         self.principal: Principal = ANONYMOUS
         self.nonce: tuple[str, float] | None = None  # of a signed request, and the seconds to remember it for
+        # Input of a legacy mapping, such as `action: "delete"` (AGTP-API 3.6); None for a key that the caller sends.
         self.preset: dict[str, Any] | None = None
-        """Input added by a legacy mapping, such as `action: "delete"` (AGTP-API 3.6); None for a key that the caller
-        has to send.
-        """
 
     @property
     def table(self) -> RouteTable:
@@ -113,6 +111,8 @@ class RoutedCall(Call):
         outer = self.request
         request = Request(method, path, "", outer.headers, b"", outer.connection)
         added = JoinedCall(self, route, given, request, f"joined {len(joined) + 1}")
+        if added.principal.agent_id is None:
+            added.principal = service_principal(self.server.registrar.service.identity.server_id)
         added.named = ordered_id(prefix) if prefix else ""
         joined.append(added)
         return added.named
@@ -166,11 +166,8 @@ class Journal(Protocol):
 
     key: str  # idempotency key of the step, for effects outside the store
 
-    def note(self, response: Response) -> Command | None:
-        """Return the command that notes an answer; None if it is not to be noted yet."""
-
-    def noted(self, state: str, response: Response) -> Response:
-        """Take the result of that command, after the commit; return the response."""
+    def note(self, response: Response) -> Command | None: ...  # the command; None if it is not to be noted yet
+    def noted(self, state: str, response: Response) -> Response: ...  # takes its result, after the commit
 
 
 class StepCall(RoutedCall):
@@ -214,12 +211,6 @@ class JoinedCall(StepCall):
 
     named: str  # id of what it makes; empty if the method chooses it
 
-    def __init__(self, parent: RoutedCall, route: Route, given: dict[str, Any], request: Request, number: str) -> None:
-        super().__init__(parent, route, given, request, number)
-        if self.principal.agent_id is None:
-            server_id = parent.server.registrar.service.identity.server_id
-            self.principal = service_principal(server_id)
-
 
 def may_discover(call: Call) -> bool:
     """Return True if the caller may learn what this server serves (AGTP-API 8.7)."""
@@ -249,10 +240,8 @@ def undisclosed(call: Call) -> Refused:
 
 
 def parties_of(call: Call) -> tuple[str, ...]:
-    """Return everyone behind a call: ids, names, principals and keys of the caller and of its delegators.
-
-    The operator is left out: agents that it runs itself may decide about each other.
-    """
+    """Return everyone behind a call: ids, names, principals and keys of the caller and of its delegators."""
+    # The operator is left out: agents that it runs itself may decide about each other.
     principal, agents = call.principal, call.server.agents
     own = filter(None, (principal.agent_id, *principal.delegators, principal.principal_id))
     found = {text.casefold() for text in (*own, *principal.holders)}
@@ -265,10 +254,8 @@ def parties_of(call: Call) -> tuple[str, ...]:
 
 
 def deciding_parties(call: Call) -> tuple[str, ...]:
-    """Return everyone behind a decision: the parties of the call, and the agents that share a name or a key with one.
-
-    A case has the parties of its time; agents that have come to share a key since then are found here.
-    """
+    """Return everyone behind a decision: the parties of the call, and agents that share a name or a key with one."""
+    # A case has the parties of its time; agents that have come to share a key since then are found here.
     own = set(parties_of(call))
     sharing = {agent.agent_id for agent in call.server.agents if not own.isdisjoint(_of_agent(agent))}
     return tuple(sorted(own | sharing))

@@ -67,12 +67,10 @@ Watch = Callable[[float], object]  # takes the seconds of a step that held the l
 def begin(
     coroutine: Coroutine[Any, Any, ResultT], variables: Context, watch: Watch | None = None, *, apart: bool = False
 ) -> Finished | Coroutine[Any, Any, ResultT]:
-    """Run a coroutine up to its first real wait, in the current task; the rest must be awaited there.
-
-    It has its own context variables, because the task answers several agents in turn. Without a current task, as in a
-    protocol's callback, nothing runs before it is awaited in one: timeouts and task groups need a task. The same holds
-    with `apart`, for a coroutine that is awaited in another task.
-    """
+    """Run a coroutine up to its first real wait, in the current task; the rest must be awaited there."""
+    # It has its own context variables, because the task answers several agents in turn. Without a current task, as in a
+    # protocol's callback, nothing runs before it is awaited in one: timeouts and task groups need a task. The same
+    # holds with `apart`, for a coroutine that is awaited in another task.
     return _run(coroutine, variables, watch) if not apart and is_in_task() else _in_task(coroutine, variables, watch)
 
 
@@ -226,11 +224,10 @@ class _Mailbox:
 
 
 class Workers:
-    """The threads of a process, for functions of the operator that block.
+    """The threads of a process, for functions of the operator that block."""
 
-    An executor of the standard library makes two futures and wakes the loop for each call, which costs 15 µs more.
-    The threads are daemons: a function that never returns must not keep the process alive.
-    """
+    # An executor of the standard library makes two futures and wakes the loop for each call, which costs 15 µs more.
+    # The threads are daemons: a function that never returns must not keep the process alive.
 
     def __init__(self, most: int = MOST_THREADS, waiting: int = MOST_WAITING) -> None:
         self._most = most
@@ -247,10 +244,8 @@ class Workers:
     def submit(
         self, function: Callable[..., Any], *arguments: Any, owner: str = "", always: bool = False
     ) -> ThreadCall:
-        """Let a thread call a function, with a copy of the context variables. May raise OverloadedError.
-
-        Threads serve owners in rotation: an agent with many calls waits behind its own.
-        """
+        """Let a thread call a function, with a copy of the context variables. May raise OverloadedError."""
+        # Threads serve owners in rotation: an agent with many calls waits behind its own.
         loop = asyncio.get_running_loop()
         mailbox: _Mailbox | None = getattr(self._local, "mailbox", None)
         if mailbox is None or mailbox.loop is not loop:

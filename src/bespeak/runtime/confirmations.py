@@ -93,24 +93,30 @@ class Confirmations:
             "delegators": list(principal.delegators) or None,
             "task_id": call.request.headers.get(TASK_ID),
         }
-        text = msgspec.json.encode({name: value for name, value in subject.items() if value is not None}).decode()
-        if len(text) > MOST_SUBJECT:
-            return Refused(
-                status.CONTENT_TOO_LARGE,
-                "too-large-to-confirm",
-                f"{endpoint} requires a confirmation, for which a call may have at most {MOST_SUBJECT // 1024} KiB.",
-            )
-        return OpenCase(
-            case_id=f"conf-{secrets.token_hex(16)}",
-            kind=CONFIRMATION,
-            agent_id=principal.agent_id or "",
-            recipient=self._settings.default_recipient,
-            digest=digest,
-            subject=text,
-            lifetime=self._settings.confirmation,
-            parties=parties_of(call),
-            most_open=self._settings.most_open,
-        )
+        told = {name: value for name, value in subject.items() if value is not None}
+        caller, why = principal.agent_id or "", f"{endpoint} requires a confirmation, for which a call"
+        return open_confirmation(self._settings, caller, parties_of(call), digest, told, why=why)
+
+
+def open_confirmation(
+    settings: CaseSettings, caller: str, parties: tuple[str, ...], digest: str, subject: Mapping[str, Any], *, why: str
+) -> OpenCase | Refused:
+    """Return the command that opens the case of a call; a refusal, which begins with `why`, if it is too large."""
+    text = msgspec.json.encode(subject).decode()
+    if len(text) > MOST_SUBJECT:
+        message = f"{why} may have at most {MOST_SUBJECT // 1024} KiB."
+        return Refused(status.CONTENT_TOO_LARGE, "too-large-to-confirm", message)
+    return OpenCase(
+        case_id=f"conf-{secrets.token_hex(16)}",
+        kind=CONFIRMATION,
+        agent_id=caller,
+        recipient=settings.default_recipient,
+        digest=digest,
+        subject=text,
+        lifetime=settings.confirmation,
+        parties=parties,
+        most_open=settings.most_open,
+    )
 
 
 def _is_covered(call: RoutedCall) -> bool:

@@ -58,6 +58,8 @@ from bespeak.runtime.server import Server
 from bespeak.runtime.settlement import Keeping, Settlement, TaskAdmission
 from bespeak.state.store.store import level_of
 
+Answering = Response | Coroutine[Any, Any, Response]  # an answer, or what has to be awaited for it
+Outcome = Response | Effects | Coroutine[Any, Any, Response | Effects]  # the same of a handler
 _logger = logging.getLogger(__name__)
 
 _encode = msgspec.json.Encoder().encode
@@ -65,9 +67,8 @@ _decode = msgspec.json.Decoder().decode
 
 _FAILURES: Final = (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError)  # `sys.exit` must not stop us
 
-_BUILT_IN: Final = frozenset(
-    {Refused, Answer, Envelope, Effects, ItemStream}
-)  # types of results other than an endpoint's output
+# Types of results other than an endpoint's output.
+_BUILT_IN: Final = frozenset({Refused, Answer, Envelope, Effects, ItemStream})
 _DONE: Final = Response(status.OK)  # answer of a step whose output goes to the composition as it is
 _MARKS: Final = JOURNALED | APART | UNDOES  # flags that a step keeps
 _MOST_PLACES: Final = 5  # places of a broken output that the log names
@@ -88,6 +89,8 @@ class Dispatcher:
         """Create the dispatcher of a server; `settlement` connects answers with its store, and is None without one."""
         self.server = server
         self._responder = responder or Responder()
+        self.new_id = self._responder.new_id  # of a call whose steps must name its Response-ID before it is answered
+        self.refuse = self._responder.refuse  # builds the answer of a refusal that is not sent but noted
         self._settlement = settlement
         self._subscribers = subscribers
         self._arrival, self._routed, self._steps = plan_gates(server)
@@ -132,7 +135,7 @@ class Dispatcher:
         if self._settlement is not None:
             await self._settlement.start()
 
-    def __call__(self, request: Request, *, renewed: bool = False) -> Response | Coroutine[Any, Any, Response]:
+    def __call__(self, request: Request, *, renewed: bool = False) -> Answering:
         """Answer a request, at once if possible. `renewed`: the keys that verify credentials have just been fetched."""
         started = perf_counter() if self._subscribers else 0.0
         routes = self.server.routes
@@ -166,7 +169,7 @@ class Dispatcher:
             return request.prepared if not self._subscribers else self._emit(call, request.prepared, started)
         return self._find(call, route, started)
 
-    def _find(self, call: Call, route: Route | None, started: float) -> Response | Coroutine[Any, Any, Response]:
+    def _find(self, call: Call, route: Route | None, started: float) -> Answering:
         """Find the endpoint of a call that does not simply name one, and answer it."""
         request = call.request
         if (
@@ -186,13 +189,13 @@ class Dispatcher:
             return self._refuse(call, found, started)
         return self._proceed(found, started)
 
-    def _proceed(self, routed: RoutedCall, started: float) -> Response | Coroutine[Any, Any, Response]:
+    def _proceed(self, routed: RoutedCall, started: float) -> Answering:
         for judge in self._routed:
             refusal = judge(routed)
             if refusal is not None:
                 return self._refuse(routed, refusal, started)
         settlement = self._settlement
-        answer: Response | Coroutine[Any, Any, Response]
+        answer: Answering
         if settlement is not None and settlement.concerns(routed):
             answer = settlement.carry_out(routed, self._invoke)
         else:
@@ -203,13 +206,11 @@ class Dispatcher:
                 answer = self._record(routed, answer)
         return answer if not self._subscribers else self._emit(routed, answer, started)
 
-    def repeat(self, call: Call) -> Response | Coroutine[Any, Any, Response]:
+    def repeat(self, call: Call) -> Answering:
         """Answer a call again whose caller was verified when it arrived; every gate of its endpoint judges it."""
         started = perf_counter() if self._subscribers else 0.0
         own = self.server.own_endpoints
-        found: RoutedCall | Refused | None = None if own is None else own.find_own(call)
-        if found is None:
-            found = find_route(call)
+        found: RoutedCall | Refused = (None if own is None else own.find_own(call)) or find_route(call)
         return self._refuse(call, found, started) if isinstance(found, Refused) else self._proceed(found, started)
 
     def run_step(
@@ -261,10 +262,8 @@ class Dispatcher:
         return self._complete_step(call, outcome)
 
     async def run_part(self, parent: RoutedCall, route: Route, given: dict[str, Any]) -> StepCall:
-        """Call a function of the service that takes part in a method. The gates of a step judge the caller.
-
-        What the function adds is committed with the answer of the method, whose record is that of both.
-        """
+        """Call a function of the service that takes part in a method. The gates of a step judge the caller."""
+        # What the function adds is committed with the answer of the method, whose record is that of both.
         outer = parent.request
         request = Request(route.method, route.endpoint.path, "", outer.headers, b"", outer.connection)
         call = StepCall(parent, route, given, request, "1")
@@ -281,14 +280,6 @@ class Dispatcher:
             parent.joined = [*(parent.joined or ()), *call.joined]
         return _answered(call, answer)
 
-    def new_id(self) -> str:
-        """Return a new Response-ID, for a call whose steps must name it before it is answered."""
-        return self._responder.new_id()
-
-    def refuse(self, call: Call, refused: Refused) -> Response:
-        """Build the answer of a refusal that is not sent but noted."""
-        return self._responder.refuse(call, refused)
-
     async def recall(self, call: RoutedCall) -> bytes | None:
         return None if self._settlement is None else await self._settlement.recall(call)
 
@@ -296,27 +287,25 @@ class Dispatcher:
         if self._settlement is not None:
             await self._settlement.note(call, verdict)
 
-    def record_refusal(self, call: Call, refused: Refused) -> Response | Coroutine[Any, Any, Response]:
+    def record_refusal(self, call: Call, refused: Refused) -> Answering:
         """Answer a call that its face has refused; it is recorded like one that a gate has refused."""
         return self._refuse(call, refused, perf_counter() if self._subscribers else 0.0)
 
     def malformed(self, fault: Malformed, connection: Connection) -> Response:
         return self._responder.malformed(fault, connection, self.server.routes)
 
-    def _refuse(self, call: Call, refused: Refused, started: float) -> Response | Coroutine[Any, Any, Response]:
+    def _refuse(self, call: Call, refused: Refused, started: float) -> Answering:
         """Answer with the refusal of a gate, after recording it if required."""
         answer = self._record(call, self._responder.refuse(call, refused))
         return answer if not self._subscribers else self._emit(call, answer, started)
 
-    def _record(self, call: Call, response: Response) -> Response | Coroutine[Any, Any, Response]:
+    def _record(self, call: Call, response: Response) -> Answering:
         settlement = self._settlement
         if settlement is None or not settlement.records(call, response):
             return response
         return settlement.record(call, response)
 
-    def _emit(
-        self, call: Call, answer: Response | Coroutine[Any, Any, Response], started: float
-    ) -> Response | Coroutine[Any, Any, Response]:
+    def _emit(self, call: Call, answer: Answering, started: float) -> Answering:
         """Notify the subscribers of an exchange once its answer is complete."""
         if not isinstance(answer, Response):
             return self._emit_later(call, answer, started)
@@ -334,9 +323,7 @@ class Dispatcher:
         self._emit(call, response, started)
         return response
 
-    async def _complete(
-        self, call: RoutedCall, outcome: Response | Effects | Coroutine[Any, Any, Response | Effects]
-    ) -> Response:
+    async def _complete(self, call: RoutedCall, outcome: Outcome) -> Response:
         """Await a handler, and commit the changes of state it returns."""
         settled = outcome if isinstance(outcome, Response | Effects) else await outcome
         if isinstance(settled, Response) and call.joined is None:
@@ -360,9 +347,7 @@ class Dispatcher:
         answer = self._refuse(call, found, started) if isinstance(found, Refused) else self._proceed(found, started)
         return answer if isinstance(answer, Response) else await answer
 
-    async def _complete_step(
-        self, call: StepCall, outcome: Response | Effects | Coroutine[Any, Any, Response | Effects]
-    ) -> StepCall:
+    async def _complete_step(self, call: StepCall, outcome: Outcome) -> StepCall:
         settled = outcome if isinstance(outcome, Response | Effects) else await outcome
         if isinstance(settled, Response) and call.joined is None:
             return _answered(call, settled)
@@ -374,7 +359,7 @@ class Dispatcher:
         answer = self(request, renewed=True)
         return answer if isinstance(answer, Response) else await answer
 
-    def _invoke(self, call: RoutedCall) -> Response | Effects | Coroutine[Any, Any, Response | Effects]:
+    def _invoke(self, call: RoutedCall) -> Outcome:
         route = call.route
         try:
             if route.takes_call:
@@ -407,7 +392,7 @@ class Dispatcher:
         except _FAILURES as error:
             return self._fail(call, route, error)
 
-    def _compose(self, call: RoutedCall, route: Route) -> Response | Effects | Coroutine[Any, Any, Response | Effects]:
+    def _compose(self, call: RoutedCall, route: Route) -> Outcome:
         """Run a composition, or EXECUTE. It needs no context variables: each of its steps has them."""
         outer = None if call.parent is None else call.parent.composing
         sent = IDEMPOTENCY_KEY in call.request.headers or route.takes_body_key
@@ -455,12 +440,6 @@ class Dispatcher:
         )
         _logger.warning(message, route.endpoint, handler.function, seconds * 1000, advice)
 
-    def _break_stream(
-        self, call: RoutedCall, route: Route, error: BaseException
-    ) -> Response | Coroutine[Any, Any, Response]:
-        """Make the last message of a stream that breaks off; it is recorded like the refusal of a call."""
-        return self._record(call, self._fail(call, route, error))
-
     def _fail(self, call: RoutedCall, route: Route, error: BaseException) -> Response:
         """Answer for a handler that raised. Even formatting the exception may fail."""
         if isinstance(error, UnfitResult):
@@ -490,7 +469,8 @@ class Dispatcher:
     def _finish(self, call: RoutedCall, route: Route, result: Any) -> Response | Effects:
         if type(result) in _BUILT_IN:
             if type(result) is ItemStream:
-                result.explain = partial(self._break_stream, call, route)
+                # The last message of a stream that breaks off is recorded like the refusal of a call.
+                result.explain = lambda error: self._record(call, self._fail(call, route, error))
                 return Response(status.OK, b"", route.block, self._responder.headers_of(call), stream=result)
             return result if isinstance(result, Effects) else self._responder.answer(call, result)
         declared = route.filter

@@ -34,8 +34,7 @@ _ECHOED: Final = {
     "Request-ID": "request_id",
     "Task-ID": "task_id",
     "Audit-ID": "audit_id",
-}
-"""Headers of an answer that name it, its request or its record."""
+}  # headers of an answer that name it, its request or its record
 
 REPLAYED: Final = ("Idempotency-Replayed", "true")  # header that marks a replayed answer
 _LONGEST: Final = 128  # maximum characters of an id or a method chosen by a peer
@@ -58,12 +57,6 @@ class Exchange(msgspec.Struct, frozen=True):
         return self.call.method[:_LONGEST]
 
     @property
-    def template(self) -> str | None:
-        """Path template of the endpoint; None if the call did not reach an endpoint."""
-        route = self.call.route
-        return None if route is None else route.endpoint.path
-
-    @property
     def path(self) -> str:
         """The template, else the path with `*` for what no contract has: it may be a token or a person's name."""
         call = self.call
@@ -71,10 +64,6 @@ class Exchange(msgspec.Struct, frozen=True):
         if route is not None and route is not call.routes.wildcard:
             return route.endpoint.path
         return known_parts(call.path, call.routes)
-
-    @property
-    def face(self) -> str:
-        return self.call.request.connection.face
 
     @property
     def claimed_agent_id(self) -> str | None:
@@ -183,8 +172,6 @@ def _log(
     _logger.info("%d%s %s %s by %s in %.1f ms", *what, caller, ms, extra=extra)
 
 
-_metrics_logger = logging.getLogger(__name__)
-
 SHARED_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable of the folder in which several workers add up their numbers; read by prometheus_client."""
 
@@ -200,7 +187,7 @@ def make_metrics() -> Metrics | None:
     try:
         return Metrics()
     except ImportError:
-        _metrics_logger.warning("there are no /metrics without the extra: pip install 'bespeak[metrics]'")
+        logging.getLogger(__name__).warning("there are no /metrics without the extra: pip install 'bespeak[metrics]'")
         return None
 
 
@@ -229,7 +216,7 @@ class Metrics:
         method, path = (_NO_ENDPOINT, _NO_ENDPOINT) if route is None else (route.method, route.endpoint.path)
         if route is not None and route.synthesis_id is not None:
             path = _SYNTHESIS
-        key = (exchange.face, method, path, str(exchange.response.status))
+        key = (exchange.call.request.connection.face, method, path, str(exchange.response.status))
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = (self._answers.labels(*key), self._seconds.labels(*key[:3]))
@@ -287,7 +274,7 @@ class Auditor:
             response=exchange.response,
             principal=call.principal,
             method=call.method,
-            path=exchange.template,
+            path=None if call.route is None else call.route.endpoint.path,
             server_id=self.server_id,
             issued_at=self.clock(),
             replayed=exchange.replayed,

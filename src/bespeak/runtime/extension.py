@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-Judge = Callable[["RoutedCall"], Refused | None]
-"""A gate: returns the refusal of a call, or None to let it pass."""
+Judge = Callable[["RoutedCall"], Refused | None]  # a gate: returns the refusal of a call, or None to let it pass
 Handler = Callable[..., Any]
 """A handler of a method: takes the call; returns Envelope, Effects, Refused, or a coroutine of one."""
 Step = Callable[[], Awaitable[None] | None]
@@ -49,8 +48,7 @@ Step = Callable[[], Awaitable[None] | None]
 # Names of hooks: what the kernel asks of whoever carries out a part of one of its methods.
 CONFIRM: Final = "confirm "
 """Followed by what is confirmed, `confirm(call)`: answers CONFIRM for a target of its own; None for any other."""
-RESUME: Final = "resume"
-"""`resume(call)`: answers RESUME for an id of the extension; None for any other id."""
+RESUME: Final = "resume"  # `resume(call)`: answers RESUME for an id of the extension; None for any other id
 CANCEL: Final = "cancel"
 """`cancel(call, given, kinds)`: cancels a record of one of these kinds that belongs to the caller."""
 ANNOUNCE: Final = "announce"
@@ -65,8 +63,7 @@ INSPECT_SYNTHESIS: Final = "inspect synthesis"
 """`inspect_synthesis(store, synthesis_id)`: its agent, and the members that INSPECT shows; None if it is not in use."""
 RELEASE_SYNTHESIS: Final = "release synthesis"
 """`release_synthesis(call, synthesis_id)`: answers SUSPEND for a synthesis or a proposal of the caller."""
-LIST_CALLS: Final = "list calls"
-"""`list_calls(call, endpoint, arguments)`: the calls that a composite would make."""
+LIST_CALLS: Final = "list calls"  # `list_calls(call, endpoint, arguments)`: the calls that a composite would make
 SPENT: Final = "spent"
 """`spent(endpoint, output)`: units and amounts that a call which has ended counts against a budget."""
 PRICE: Final = "price "
@@ -78,39 +75,31 @@ RECORD: Final = "record "
 class Anchor(Enum):
     """A place among the gates of a call, named by what is known there."""
 
-    AUTHORIZED = "authorized"
-    """The scopes of the caller cover those of the endpoint."""
-    READ = "read"
-    """`call.input` has been read and is valid."""
+    AUTHORIZED = "authorized"  # the scopes of the caller cover those of the endpoint
+    READ = "read"  # `call.input` has been read and is valid
 
 
 class Gate(NamedTuple):
     """A gate that an extension brings."""
 
     judge: Judge
-    after: Anchor
-    """Gates behind the same anchor stand in the order of the extensions."""
-    step: Judge | None = None
-    """Judge of the steps of compositions and workflows, if it differs."""
-    methods: frozenset[str] = frozenset()
-    """Methods without which the gate is left out; empty if it is always there."""
-    early: bool = False
-    """True if it also judges before a person is asked to confirm a call."""
+    after: Anchor  # gates behind the same anchor stand in the order of the extensions
+    step: Judge | None = None  # judge of the steps of compositions and workflows, if it differs
+    methods: frozenset[str] = frozenset()  # methods without which the gate is left out; empty if it is always there
+    early: bool = False  # True if it also judges before a person is asked to confirm a call
 
 
 class Cancelling(NamedTuple):
     """How CANCEL ends records of one kind."""
 
-    allowed_from: tuple[str, ...]
-    """States from which that is possible; empty for every state but cancelled."""
+    allowed_from: tuple[str, ...]  # states from which that is possible; empty for every state but cancelled
     state: str = "cancelled"
     carry_out: Callable[[RoutedCall, Record], Awaitable[Effects | Envelope]] | None = None
     """Cancels the record and answers, if more than its state changes; a refund is an example."""
     refunds: bool = False
     parties: Callable[[Record], tuple[str, ...]] | None = None
     """Returns who is concerned, by the names of recipients; None if nobody else is."""
-    also: Callable[[Record], tuple[Command, ...]] | None = None
-    """Returns what else is done in the same transaction."""
+    also: Callable[[Record], tuple[Command, ...]] | None = None  # returns what else is done in the same transaction
     before: Callable[[RoutedCall, Record], Awaitable[None]] | None = None
     """Asks whoever may stop it, by raising a refusal."""
 
@@ -122,10 +111,8 @@ class RecordKind(NamedTuple):
     """Makes the function that carries out what is due; None if nothing ever is."""
     cancelling: Cancelling | None = None
     """How its owner cancels it; None if it cannot be cancelled. What can be cancelled can be observed."""
-    checked: bool = False
-    """True if its owner can CHECK it although it cannot be cancelled."""
-    named: bool = False
-    """True if its owner may name it by its key, or by the Task-ID of the call that made it, as well."""
+    checked: bool = False  # True if its owner can CHECK it although it cannot be cancelled
+    named: bool = False  # True if its owner may name it by its key, or by the Task-ID of the call that made it, as well
     describe: Callable[[Server, Record], Awaitable[Mapping[str, Any]]] | None = None
     """Returns what CHECK tells of a record beside its state, for its owner."""
 
@@ -136,34 +123,22 @@ class BuiltIn(NamedTuple):
     method: StandardMethod
     path: str
     handler: Handler
-    listed: bool = False
-    """True if discovery lists it as an endpoint of the service."""
+    listed: bool = False  # True if discovery lists it as an endpoint of the service
 
 
-Floor = list[tuple[StandardMethod, Handler]]
-"""Floor methods with their handlers, in order."""
+Floor = list[tuple[StandardMethod, Handler]]  # floor methods with their handlers, in order
 
 
+@dataclass(eq=False)
 class Opening:
     """What the state of an extension is made of, and where it puts what it makes."""
 
-    def __init__(
-        self,
-        server: Server,
-        dispatcher: Dispatcher,
-        document: ServerDocument,
-        environment: Mapping[str, str],
-        signer: Signer | None,
-    ) -> None:
-        self.server = server
-        self.dispatcher = dispatcher
-        self.document = document
-        """Settings of the server."""
-        self.environment = environment
-        """Variables from which credentials are read."""
-        self.signer = signer
-        self.settings: Any = None
-        """Settings of the extension that is being opened; None if it has none."""
+    server: Server
+    dispatcher: Dispatcher
+    document: ServerDocument  # settings of the server
+    environment: Mapping[str, str]  # variables from which credentials are read
+    signer: Signer | None
+    settings: Any = None  # settings of the extension that is being opened; None if it has none
 
     @property
     def store(self) -> Store | None:
@@ -211,19 +186,16 @@ class Extension:
     name: str
     settings: type | None = None
     """Type of its table `[extensions.NAME]`, a msgspec Struct or a dataclass; None if it has none."""
-    methods: Mapping[str, Handler] = field(default_factory=dict)
-    """Handlers of standard methods, by name."""
+    methods: Mapping[str, Handler] = field(default_factory=dict)  # handlers of standard methods, by name
     own_methods: Sequence[tuple[StandardMethod, Handler]] = ()
     """Methods that the drafts do not have, with their handlers; they are called at `/`."""
     gates: tuple[Gate, ...] = ()
-    kinds: Mapping[str, RecordKind] = field(default_factory=dict)
-    """Kinds of its records."""
+    kinds: Mapping[str, RecordKind] = field(default_factory=dict)  # kinds of its records
     endpoints: Callable[[Service], Iterable[BuiltIn]] | None = None
     """Returns the endpoints that it adds to a service whose server has a store."""
     floor: Callable[[Floor], Floor] | None = None
     """Changes floor methods: returns them with other parameters or handlers."""
-    reads: Judge | None = None
-    """Gate that reads the input of calls in place of that of the kernel."""
+    reads: Judge | None = None  # gate that reads the input of calls in place of that of the kernel
     hooks: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """Functions that the kernel asks for by name; the names are in this module."""
     wraps: Callable[[Endpoint, Callable[..., Any]], Callable[..., Any]] | None = None
@@ -273,11 +245,6 @@ def check_names(extensions: Iterable[Extension]) -> None:
 def handlers_of(extensions: Iterable[Extension]) -> dict[str, Handler]:
     """Return the handlers of standard methods, by name."""
     return {name: handler for extension in extensions for name, handler in extension.methods.items()}
-
-
-def kinds_of(extensions: Iterable[Extension]) -> dict[str, RecordKind]:
-    """Return what is known of each kind of record."""
-    return {kind: known for extension in extensions for kind, known in extension.kinds.items()}
 
 
 def gates_behind(extensions: Iterable[Extension], anchor: Anchor, enabled: Iterable[str]) -> list[Gate]:

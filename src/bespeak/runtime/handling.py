@@ -10,6 +10,7 @@ import inspect
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, TypeVar, overload
@@ -179,10 +180,9 @@ async def find_own(call: RoutedCall, kinds: tuple[str, ...], record_id: str) -> 
 
 
 class OpenLimit:
-    """Bounds what an agent has open, without counting all of it for every new thing.
+    """Bounds what an agent has open, without counting all of it for every new thing."""
 
-    After a count it lets pass a sixteenth of what was free, so that up to sixteen processes together stay below.
-    """
+    # After a count it lets pass a sixteenth of what was free, so that up to sixteen processes together stay below.
 
     def __init__(self, kind: str, most: int) -> None:
         self._kind = kind
@@ -302,16 +302,15 @@ async def ask_service(
     return None
 
 
+@dataclass(eq=False)
 class ResultJournal:
     """Notes what a function has returned, in the transaction of its effects."""
 
-    def __init__(self, key: str, make: Callable[[bytes], Command]) -> None:
-        """Make the command of a result, which is JSON; `key` is the Idempotency-Key of the function."""
-        self.key = key
-        self._make = make
+    key: str  # Idempotency-Key of the function
+    make: Callable[[bytes], Command]  # makes the command of a result, which is JSON
 
     def note(self, response: Response) -> Command | None:
-        return self._make(response.body or b"null") if status.is_success(response.status) else None
+        return self.make(response.body or b"null") if status.is_success(response.status) else None
 
     def noted(self, _: Any, response: Response) -> Response:
         return response

@@ -22,7 +22,6 @@ from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, HeaderBlock
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall, StepCall
-from bespeak.runtime.exchange import REPLAYED
 from bespeak.runtime.registration import BODY_KEYS
 from bespeak.runtime.route import Route
 from bespeak.state.store.commands.idempotency import (
@@ -69,8 +68,7 @@ class SeenKeys:
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _OF_THE_REQUEST: Final = frozenset(
     {"Response-ID", "Supported-Methods", "Task-ID", "Request-ID", "AGTP-Catalog-Warning"}
-)
-"""Headers of the current request, which are not stored with an answer."""
+)  # headers of the current request, which are not stored with an answer
 _CONTENT_TYPE: Final = "Content-Type"
 _MOST_OWED: Final = 1024
 _LONGEST_OWED: Final = 64 * 1024  # bytes of each answer that waits for the store: 64 MiB in all
@@ -83,8 +81,7 @@ _FOR_NOW: Final = frozenset(
         status.SCOPE_VIOLATION,
         status.BUDGET_EXCEEDED,
     }
-)
-"""Statuses after which nothing was done, and the same request may succeed with other authority."""
+)  # statuses after which nothing was done, and the same request may succeed with other authority
 
 
 class KeptAnswer(msgspec.Struct, frozen=True, array_like=True):
@@ -243,7 +240,7 @@ class Idempotency:
 
     def pay(self, claim: KeyClaim, block: HeaderBlock, headers: tuple[tuple[str, str], ...]) -> Response:
         """Return and drop a remembered answer; if it still cannot be stored, `owe` it again."""
-        return _restore(self._owed.pop((claim.scope, claim.key)).kept, block, headers)
+        return restore(self._owed.pop((claim.scope, claim.key)).kept, block, headers)
 
     def forget(self, claim: KeyClaim) -> None:
         place = (claim.scope, claim.key)
@@ -268,14 +265,10 @@ def is_final(response: Response) -> bool:
     return number < status.SERVER_ERROR and number not in _FOR_NOW and response.header("Retry-After") is None
 
 
-def replay(kept: KeptAnswer, block: HeaderBlock, headers: tuple[tuple[str, str], ...]) -> Response:
-    """Return a stored answer with the headers of the current request, marked as replayed."""
-    return _restore(kept, block, headers, REPLAYED)
-
-
-def _restore(
+def restore(
     kept: KeptAnswer, block: HeaderBlock, headers: tuple[tuple[str, str], ...], *more: tuple[str, str]
 ) -> Response:
+    """Return a stored answer with the headers of the current request."""
     if kept.content_type is not None:
         block = HeaderBlock(
             *(pair for pair in block.pairs if pair[0] != _CONTENT_TYPE), (_CONTENT_TYPE, kept.content_type)
@@ -326,26 +319,16 @@ _logger = logging.getLogger(__name__)
 _PAUSE: Final = 0.5  # seconds until a failed renewal is retried
 
 
-class Renewal:
-    """Renews the lease of a claim at half its time, until it is cancelled."""
-
-    def __init__(self, store: Store, claim: KeyClaim, lease: float) -> None:
-        assert claim.fence is not None
-        self._store = store
-        self._command = RenewKey(claim.scope, claim.key, claim.fence, lease)
-        self._seconds = lease / 2
-        self._task = asyncio.get_running_loop().create_task(self._run())
-
-    async def _run(self) -> None:
-        held, pause = True, self._seconds
-        while held:
-            await asyncio.sleep(pause)
-            try:
-                done = await self._store.do(self._command)
-                held, pause = not isinstance(done, Conflict) and done[0], self._seconds
-            except StoreUnavailableError:
-                pause = min(_PAUSE, self._seconds)  # soon, because the lease goes on
-                _logger.info("could not renew the lease of a running request; retrying in %g s", pause)
-
-    def cancel(self) -> None:
-        self._task.cancel()
+async def renew(store: Store, claim: KeyClaim, lease: float) -> None:
+    """Renew the lease of a claim at half its time, until this is cancelled."""
+    assert claim.fence is not None
+    command = RenewKey(claim.scope, claim.key, claim.fence, lease)
+    held, pause = True, lease / 2
+    while held:
+        await asyncio.sleep(pause)
+        try:
+            done = await store.do(command)
+            held, pause = not isinstance(done, Conflict) and done[0], lease / 2
+        except StoreUnavailableError:
+            pause = min(_PAUSE, lease / 2)  # soon, because the lease goes on
+            _logger.info("could not renew the lease of a running request; retrying in %g s", pause)

@@ -66,17 +66,14 @@ class CandidateIndex:
 
     def find(self, need: str, limit: int, *, agents: bool, wanted: CandidateFilter = NO_FILTER) -> list[dict[str, Any]]:
         """Return the best matches, each with its relevance; agents only if the caller may see them."""
-        ranked = (
-            (score, index)
-            for score, index in self._index.rank(need)
-            if self._admits(self._subjects[index], wanted, agents=agents)
-        )
-        return [{**self._entries[index], "relevance": score} for score, index in islice(ranked, limit)]
 
-    def _admits(self, subject: Endpoint | Agent, wanted: CandidateFilter, *, agents: bool) -> bool:
-        if isinstance(subject, Agent):
-            return agents and wanted.admits_agent(subject)
-        return wanted.admits_endpoint(subject, self._operator)
+        def admits(subject: Endpoint | Agent) -> bool:
+            if isinstance(subject, Agent):
+                return agents and wanted.admits_agent(subject)
+            return wanted.admits_endpoint(subject, self._operator)
+
+        ranked = (each for each in self._index.rank(need) if admits(self._subjects[each[1]]))
+        return [{**self._entries[index], "relevance": score} for score, index in islice(ranked, limit)]
 
 
 _FRESHNESS: Final = 60.0  # cache lifetime in seconds; the Agent Namespace Document is rebuilt as often (core 7.3)
@@ -126,13 +123,8 @@ class Publication:
 
     def beside(self, own: Mapping[tuple[str, str], Endpoint], updated: str) -> Publication:
         """Return the documents as a caller sees them who has endpoints of its own, changed at a time."""
-        return replace(
-            self,
-            endpoints={**self.endpoints, **own},
-            updated=max(self.updated, updated),
-            issued=self._issued,
-            private=True,
-        )
+        endpoints, updated = {**self.endpoints, **own}, max(self.updated, updated)
+        return replace(self, endpoints=endpoints, updated=updated, issued=self._issued, private=True)
 
     @cached_property
     def inventory(self) -> PublishedDocument:
@@ -147,15 +139,7 @@ class Publication:
     @property
     def content_mark(self) -> int:
         """Number that changes exactly when the content of the manifest does, whenever it was written."""
-        content = project_manifest(
-            self.service,
-            self.endpoints.values(),
-            self.policies,
-            self.catalog_version,
-            updated="",
-            issued="",
-            hosted=self.agents,
-        )
+        content = self._project(updated="", issued="", hosted=self.agents)
         digest = hashlib.sha256(msgspec.json.encode(content, order="sorted")).digest()
         return int.from_bytes(digest[:7])
 
@@ -185,13 +169,9 @@ class Publication:
         self._notice_changes()
         now = self.clock()
         if self._namespace is None or not 0 <= now - self._namespace[0] < _FRESHNESS:
-            content = project_namespace(
-                self.agents,
-                self.service,
-                generated_at=write_instant(now),
-                sign=self._sign,
-                key_id=None if self.signer is None else self.signer.key_id,
-            )
+            key_id = None if self.signer is None else self.signer.key_id
+            at = write_instant(now)
+            content = project_namespace(self.agents, self.service, generated_at=at, sign=self._sign, key_id=key_id)
             self._namespace = (now, PublishedDocument(content, MEDIA_AGTP, private=self._is_selective))
         return self._namespace[1]
 
@@ -209,13 +189,9 @@ class Publication:
 
     def status_of(self, agent: Agent) -> PublishedDocument:
         changed = self.agents.changed_at(agent.agent_id)
-        content = project_status(
-            agent,
-            self.service,
-            generated_at=write_instant(self.clock()),
-            changed_at=None if changed is None else write_instant(changed),
-            sign=self._sign,
-        )
+        changed_at = None if changed is None else write_instant(changed)
+        now = write_instant(self.clock())
+        content = project_status(agent, self.service, generated_at=now, changed_at=changed_at, sign=self._sign)
         return PublishedDocument(content, MEDIA_AGTP, private=self._is_selective)
 
     def agis_for(self, principal: Principal) -> PublishedDocument:
@@ -246,19 +222,15 @@ class Publication:
             self.updated = max(self.updated, write_instant(self.agents.updated))
 
     def _build_manifest(self, *, disclosed: bool) -> PublishedDocument:
-        manifest = project_manifest(
-            self.service,
-            self.endpoints.values(),
-            self.policies,
-            self.catalog_version,
-            updated=self.updated,
-            issued=self._issued,
-            hosted=self.agents if disclosed else (),
-        )
+        hosted = self.agents if disclosed else ()
+        manifest = self._project(updated=self.updated, issued=self._issued, hosted=hosted)
         self._versions[disclosed] = manifest["document_version"]
         if self.signer is not None:
             self.signer.sign_manifest(manifest)
         return PublishedDocument(manifest, MEDIA_MANIFEST, private=self.private or (disclosed and self._is_selective))
+
+    def _project(self, **more: Any) -> dict[str, Any]:
+        return project_manifest(self.service, self.endpoints.values(), self.policies, self.catalog_version, **more)
 
     @property
     def _is_selective(self) -> bool:

@@ -14,6 +14,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from itertools import islice
@@ -36,22 +37,19 @@ _LOOKED_AT: Final = 16  # old buckets a new caller examines for a full one: no r
 _IPV6_HOST_BITS: Final = 64
 
 
+@dataclass(slots=True, eq=False)
 class Taken:
     """Tokens taken from one bucket since the last exchange."""
 
-    __slots__ = ("count", "since")
-
-    def __init__(self, since: int) -> None:
-        self.since = since
-        self.count = 1
+    since: int
+    count: int = 1
 
 
 class Buckets:
-    """One bucket for each key, all with the same rate.
+    """One bucket for each key, all with the same rate."""
 
-    A bucket is stored as the time at which it will be full. A full bucket carries no information and may be dropped;
-    any other is never dropped, however many new callers arrive.
-    """
+    # A bucket is stored as the time at which it will be full. A full bucket carries no information and may be dropped;
+    # any other is never dropped, however many new callers arrive.
 
     __slots__ = ("_capacity", "_clock", "_full_at", "_interval", "_most", "rate", "taken")
 

@@ -19,7 +19,7 @@ from bespeak.contract.handler import Composition, ExternalService, McpTool, Regi
 from bespeak.contract.http_route import takes_get
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
-from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.contract.schema.validation import compile_schema
 from bespeak.contract.service import Service
 from bespeak.documents.projections.agtp_manifest import API_VERSION
 from bespeak.errors import ContractError
@@ -59,7 +59,6 @@ class Closable(Protocol):
 class DataEndpoint(Protocol):
     @property
     def endpoint(self) -> Endpoint: ...
-
     @property
     def source(self) -> Closable: ...
 
@@ -118,7 +117,7 @@ class Registrar:
         self.findings = findings  # findings about the service; an endpoint with an error is omitted
         handler = service.wildcard_handler
         accepts = handler is not None and policies.wildcards_accepted
-        self._wildcard = _wildcard_route(handler, self._block, policies) if handler is not None and accepts else None
+        self._wildcard = self._compile_wildcard(handler) if handler is not None and accepts else None
 
     def register(
         self, endpoints: Iterable[Endpoint], beside: Iterable[Route] | None = None, recipes: Iterable[Recipe] = ()
@@ -339,6 +338,34 @@ class Registrar:
             composes=isinstance(endpoint.handler, Composition) or isinstance(call, ComposingMethod),
         )
 
+    def _compile_wildcard(self, handler: Callable[..., Any]) -> Route:
+        """Compile the route of all ad-hoc calls: without an agreed contract, any object is valid input and output."""
+        semantic = Semantic(
+            intent="Answer an ad-hoc invocation.",
+            actor="agent",
+            outcome="The operator's wildcard handler has answered.",
+            capability="domain_spanning",
+            confidence=0.0,
+            impact="irreversible",
+            is_idempotent=False,
+        )
+        endpoint = Endpoint(
+            method="*",
+            path="*",
+            description="Answers ad-hoc invocations by mutual consent.",
+            semantic=semantic,
+            input_schema={},
+            output_schema={},
+            handler=RegisteredFunction(function=function_name(handler), target=handler),
+        )
+
+        def plan(_: dict[str, Any], context: Context) -> Any:
+            return handler(context)
+
+        route = self._compile(endpoint, plan if is_async(handler) else partial(call_in_thread, plan))
+        assert route is not None, "both schemas are empty"
+        return replace(route, shaping=None, is_hidden=False, is_governed=False, takes_body_key=True)
+
 
 def _endpoints(routes: Iterable[Route]) -> Mapping[tuple[str, str], Endpoint]:
     return MappingProxyType({route.endpoint.key: route.endpoint for route in routes})
@@ -366,54 +393,6 @@ def _with_vocabulary(service: Service, catalog: Catalog) -> Policies:
     if not beyond:
         return policies
     return replace(policies, methods=replace(policies.methods, custom=(*policies.methods.custom, *beyond)))
-
-
-def _wildcard_route(handler: Callable[..., Any], block: HeaderBlock, policies: Policies) -> Route:
-    """Build the route of all ad-hoc calls: there is no agreed contract, so any object is valid as input and output."""
-    anything = compile_schema({})
-    assert isinstance(anything, Validator)
-    semantic = Semantic(
-        intent="Answer an ad-hoc invocation.",
-        actor="agent",
-        outcome="The operator's wildcard handler has answered.",
-        capability="domain_spanning",
-        confidence=0.0,
-        impact="irreversible",
-        is_idempotent=False,
-    )
-    endpoint = Endpoint(
-        method="*",
-        path="*",
-        description="Answers ad-hoc invocations by mutual consent.",
-        semantic=semantic,
-        input_schema={},
-        output_schema={},
-        handler=RegisteredFunction(function=function_name(handler), target=handler),
-    )
-    planned = plan_output(endpoint, endpoint.output_schema)
-
-    def plan(_: dict[str, Any], context: Context) -> Any:
-        return handler(context)
-
-    call = plan if is_async(handler) else partial(call_in_thread, plan)
-
-    return Route(
-        endpoint=endpoint,
-        method=endpoint.method,
-        builtin=False,
-        call=call,
-        input=anything,
-        output=anything,
-        block=block.plus(("Content-Type", MEDIA_AGTP)),
-        error_descriptions={},
-        has_parameters_field=False,
-        coercions={},
-        filter=planned.filter,
-        may_return_none=planned.may_be_none,
-        is_confirmed=needs_confirmation(endpoint, policies),
-        needs_key=True,
-        takes_body_key=True,
-    )
 
 
 def _inherit_capability(endpoint: Endpoint, catalog: Catalog) -> Endpoint:

@@ -153,10 +153,8 @@ class Route:
     is_readable: bool = False  # True if HTTP GET may call it: it changes nothing and its input is flat
     is_hidden: bool = False  # True if callers without the authority to call it must not learn that it exists
     is_confirmed: bool = False  # True if a call waits until someone other than the caller has confirmed it
+    # True if governance wants each call on record: irreversible, confirmed, or a built-in method that changes things.
     is_governed: bool = False
-    """True if governance wants each call on record: it is irreversible or confirmed, or a built-in method that changes
-    something.
-    """
     needs_key: bool = False  # True if a repeated call does harm, so that an operator may require an idempotency key
     takes_body_key: bool = False  # True if the body may carry an `idempotency_key`
     takes_call: bool = False  # True if the handler gets the call itself: a built-in method, a composition or a stream
@@ -165,11 +163,7 @@ class Route:
 
     def fill_captures(self, given: dict[str, Any], captures: Mapping[str, str] | None) -> dict[str, Any]:
         """Return an input with the values of the path's parameters; a member of the same name takes precedence."""
-        filled = dict(given)
-        for name, text in (captures or {}).items():
-            read = self.coercions.get(name)
-            filled.setdefault(name, read(text) if read else text)
-        return filled
+        return {name: self.coercions.get(name, str)(text) for name, text in (captures or {}).items()} | given
 
 
 _MOST_DIGITS = 300  # maximum length of an integer in a path or a query: covers every integer of a body, and parses fast
@@ -230,13 +224,9 @@ ENDPOINT_WARNING = "AGTP-Endpoint-Warning"
 
 def endpoint_advisories(endpoint: Endpoint, catalog: Catalog) -> tuple[tuple[str, str], ...]:
     """Return the deprecation warnings of an endpoint, sent with every response."""
-    found: tuple[tuple[str, str], ...] = ()
-    warning = catalog.warns_of(endpoint.method)
-    if warning is not None:
-        found += ((CATALOG_WARNING, warning),)
-    if endpoint.deprecated is not None:
-        found += ((ENDPOINT_WARNING, endpoint.deprecated.warning()),)
-    return found
+    deprecated = None if endpoint.deprecated is None else endpoint.deprecated.warning()
+    warnings = ((CATALOG_WARNING, catalog.warns_of(endpoint.method)), (ENDPOINT_WARNING, deprecated))
+    return tuple((name, warning) for name, warning in warnings if warning is not None)
 
 
 def catalog_warning(catalog: Catalog, requested: str, route: Route | None) -> tuple[tuple[str, str], ...]:

@@ -16,7 +16,7 @@ from bespeak.runtime.additions import Additions
 from bespeak.runtime.background import Follower
 from bespeak.runtime.bindings.function import Lifespan
 from bespeak.runtime.expressions.pool import Expressions
-from bespeak.runtime.extension import CONFIRM, Extension, Step, close_all, kinds_of, run_all
+from bespeak.runtime.extension import CONFIRM, Extension, Step, close_all, run_all
 from bespeak.runtime.identity.agents import Agents
 from bespeak.runtime.identity.authority import Grants
 from bespeak.runtime.identity.principals import Principals
@@ -69,22 +69,15 @@ class OwnEndpoints(Protocol):
     """Endpoints that exist for some agents only. A `call` is a Call; this module is below its own."""
 
     async def start(self) -> None: ...
-
     async def refresh(self) -> None: ...
-
     async def close(self) -> None: ...
-
-    def find(self, call: Any, *, literal: bool) -> Any:
-        """Return the routed call of such an endpoint, or the refusal to use it; None if the call means none."""
-
-    def find_own(self, call: Any) -> Any:
-        """Return the routed call of an endpoint with exactly this path, if nothing else can be meant; else None."""
-
-    def table_for(self, agent_id: str | None, routes: Any) -> Any:
-        """Return the RouteTable of what exists for an agent: the given one, and what it keeps for itself."""
-
-    def may_know_more(self, call: Any, refused: Refused) -> bool:
-        """Return True if a refresh may find an endpoint for a refused call."""
+    # Returns the routed call of such an endpoint, or the refusal to use it; None if the call means none.
+    def find(self, call: Any, *, literal: bool) -> Any: ...
+    # Returns the routed call of an endpoint with exactly this path, if nothing else can be meant; else None.
+    def find_own(self, call: Any) -> Any: ...
+    # Returns the RouteTable of what exists for an agent: the given one, and what it keeps for itself.
+    def table_for(self, agent_id: str | None, routes: RouteTable) -> RouteTable: ...
+    def may_know_more(self, call: Any, refused: Refused) -> bool: ...  # True if a refresh may find its endpoint
 
 
 class Server:
@@ -153,8 +146,8 @@ class Server:
         self.hooks = {**hooks, **{name: hook for extension in extensions for name, hook in extension.hooks.items()}}
         """What the kernel asks of extensions, by name."""
         self.confirms = tuple(hook for name, hook in self.hooks.items() if name.startswith(CONFIRM))
-        kinds = kinds_of(self.extensions)
-        self.kinds = kinds  # kinds of records, by name
+        kinds = {kind: known for extension in extensions for kind, known in extension.kinds.items()}
+        self.kinds = kinds  # of records, by name
         self.cancelling = {kind: how.cancelling for kind, how in kinds.items() if how.cancelling is not None}
         """How CANCEL ends records, by their kind."""
         self.checkable = tuple(kind for kind, how in kinds.items() if how.cancelling is not None or how.checked)
@@ -172,8 +165,7 @@ class Server:
     def table_for(self, agent_id: str | None, routes: RouteTable | None = None) -> RouteTable:
         """Return the endpoints that an agent may be shown: those of a table, and those synthesized for it alone."""
         shared = self.routes if routes is None else routes
-        table: RouteTable = shared if self.own_endpoints is None else self.own_endpoints.table_for(agent_id, shared)
-        return table
+        return shared if self.own_endpoints is None else self.own_endpoints.table_for(agent_id, shared)
 
     async def add_endpoint(self, endpoint: Endpoint) -> None:
         """Serve one more endpoint, on every face and in every process that shares the store.

@@ -28,7 +28,6 @@ _logger = logging.getLogger(__name__)
 MOST_SESSIONS: Final = 65_536  # maximum number of cached sessions; any other is looked up in the store
 SUSPENDED: Final = "session-suspended"  # error code of requests in a suspended session
 
-_RESUME: Final = "RESUME"
 _WEAK: Final = Refused(
     status.BAD_REQUEST,
     "session-id-weak",
@@ -50,8 +49,7 @@ EXPIRED: Final = Refused(
     status.TIMEOUT,
     "session-expired",
     "The session was suspended and not resumed in time; start a new one with a new id.",
-)
-"""Refusal for a session that was not resumed in time."""
+)  # refusal for a session that was not resumed in time
 
 
 class Sessions:
@@ -93,7 +91,7 @@ class Sessions:
             return SeekSession(session_id)
         self._expect(session_id, agent_id, tls_identity)
         # An operator's own RESUME of something else does not resume the session.
-        resuming = call.method == _RESUME and call.route is not None and call.route.builtin
+        resuming = call.method == "RESUME" and call.route is not None and call.route.builtin
         return BindSession(session_id, agent_id, tls_identity, self.settings.idle, resuming)
 
     def judge(self, call: Call, found: Any) -> Refused | None:

@@ -22,8 +22,8 @@ from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.call import Call, JoinedCall, RoutedCall, StepCall
-from bespeak.runtime.exchange import Auditor, Exchange
-from bespeak.runtime.idempotency import MOST_LOADED, Idempotency, KeptAnswer, KeyClaim, Renewal, is_final, replay
+from bespeak.runtime.exchange import REPLAYED, Auditor, Exchange
+from bespeak.runtime.idempotency import MOST_LOADED, Idempotency, KeptAnswer, KeyClaim, is_final, renew, restore
 from bespeak.runtime.identity.agents import STALE
 from bespeak.runtime.responder import Responder
 from bespeak.runtime.sessions import SUSPENDED, TASK_PAUSED
@@ -47,11 +47,10 @@ Closing = tuple[Command, Callable[[Any, Response], Response] | None]
 class Admission(Protocol):
     """A check that admits a request with the help of the store: a session, a confirmation."""
 
-    def ask(self, call: RoutedCall) -> Command | Refused | None:
-        """Return None if the call is admitted or not affected, a refusal, or a command whose result decides."""
-
-    def judge(self, call: RoutedCall, found: Any) -> Command | Refused | None:
-        """Judge the result of the command, which may be a Conflict; return another command if that decides."""
+    # Returns None if the call is admitted or not affected, a refusal, or a command whose result decides.
+    def ask(self, call: RoutedCall) -> Command | Refused | None: ...
+    # Judges the result of the command, which may be a Conflict; returns another command if that decides.
+    def judge(self, call: RoutedCall, found: Any) -> Command | Refused | None: ...
 
 
 class TaskAdmission(Admission, Protocol):
@@ -64,7 +63,6 @@ class Keeping(Protocol):
     """Keeps calls that may be repeated later, with their answers."""
 
     def keeps(self, call: RoutedCall) -> bool: ...
-
     def note(self, call: RoutedCall, response: Response) -> Command: ...
 
 
@@ -173,9 +171,9 @@ class Settlement:
         if isinstance(admitted, Refused):
             return await self.record(call, self._responder.refuse(call, admitted))
         if isinstance(admitted, KeptAnswer):
-            kept = replay(admitted, call.route.block, self._responder.headers_of(call))
+            kept = restore(admitted, call.route.block, self._responder.headers_of(call), REPLAYED)
             return await self.record(call, kept)
-        renewal = None
+        renewal: asyncio.Task[None] | None = None
         outcome: Response | Effects | Coroutine[Any, Any, Response | Effects] | None = None
         try:
             outcome = self._owed(call, admitted)
@@ -187,7 +185,8 @@ class Settlement:
                 outcome = invoke(call)
             if not isinstance(outcome, _SETTLED):
                 if admitted is not None and admitted.fence is not None:
-                    renewal = Renewal(self._store, admitted, self._idempotency.lease)
+                    renewing = renew(self._store, admitted, self._idempotency.lease)
+                    renewal = asyncio.get_running_loop().create_task(renewing)
                 outcome = await outcome
             return await self._settle(call, admitted, outcome)
         except (StoreError, asyncio.CancelledError) as error:
@@ -201,7 +200,7 @@ class Settlement:
             return await self._commit_effects(call, claim, outcome)
         return await self._commit(call, claim, outcome)
 
-    def _let_go(self, claim: KeyClaim | None, renewal: Renewal | None) -> None:
+    def _let_go(self, claim: KeyClaim | None, renewal: asyncio.Task[None] | None) -> None:
         if renewal is not None:
             renewal.cancel()
         if claim is not None:
@@ -215,7 +214,7 @@ class Settlement:
         except StoreError as error:
             _logger.warning("a cancelled call of %s could not be recorded: %s", call.route.endpoint, error)
 
-    async def _outlive(self, call: RoutedCall, claim: KeyClaim | None, renewal: Renewal | None) -> None:
+    async def _outlive(self, call: RoutedCall, claim: KeyClaim | None, renewal: asyncio.Task[None] | None) -> None:
         """Hold the key of a cancelled call until its thread ends, and store its answer for the next attempt."""
         task = asyncio.current_task()
         assert task is not None
@@ -254,12 +253,11 @@ class Settlement:
         claim: KeyClaim | None,
         outcome: object,
         error: StoreError | asyncio.CancelledError,
-        renewal: Renewal | None,
+        renewal: asyncio.Task[None] | None,
     ) -> Response:
-        """Answer 503 for a store that failed; remember the answer that it does not have, and to test it next time.
-
-        A call that was cancelled while its handler ran is recorded. If it was cancelled later, its transaction goes on.
-        """
+        """Answer 503 for a store that failed; remember the answer that it does not have, and to test it next time."""
+        # A call that was cancelled while its handler ran is recorded. If it was cancelled later, its transaction goes
+        # on.
         if isinstance(outcome, Response) and outcome.stream is not None:
             self._watch(outcome.stream.aclose())  # nobody will read it
         if isinstance(error, asyncio.CancelledError):

@@ -62,8 +62,7 @@ _PASSED: Final[tuple[set[Callable[..., Any]], ...]] = tuple(
         *((budget_gate,) if flags & UNLIMITED else ()),
     }
     for flags in range(0, 64, 4)
-)
-"""Gates that a step need not pass, by its flags without JOURNALED and APART."""
+)  # gates that a step need not pass, by its flags without JOURNALED and APART
 
 _COUNTING: Final[frozenset[Callable[..., Any]]] = frozenset({address_rate_gate, agent_rate_gate, endpoint_rate_gate})
 

@@ -87,7 +87,6 @@ def _delegated(
     return call.server.principals.delegate(own, call.request.headers[DELEGATION_CHAIN], scope, limit)
 
 
-_ROOT = ("DISCOVER", "/")
 _INVENTORY = ("DISCOVER", "/methods")
 """Target of the inventory. An operator's own version is discovery too (AGTP-API 5.8), unless it requires scopes."""
 
@@ -153,7 +152,7 @@ def _is_public(call: RoutedCall) -> bool:
     return (
         manifest is not None
         and manifest.pre_auth_discovery is True
-        and (call.method, call.path) == _ROOT
+        and (call.method, call.path) == ("DISCOVER", "/")
         and prefers_agis(call.request.headers)
     )
 

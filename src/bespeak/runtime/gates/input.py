@@ -41,11 +41,9 @@ _SHARED: Final = ("context", "task_id", "session_id")
 def open_envelope(
     call: RoutedCall, envelope: Mapping[str, Any], parameters: dict[str, Any] | None = None
 ) -> Refused | None:
-    """Take over what an envelope says beside its parameters, or refuse it.
-
-    Headers win over the envelope; core 9 wants a difference to be logged. Built-in methods whose own parameters have
-    these names find them in `parameters`.
-    """
+    """Take over what an envelope says beside its parameters, or refuse it."""
+    # Headers win over the envelope; core 9 wants a difference to be logged. Built-in methods whose own parameters have
+    # these names find them in `parameters`.
     headers = call.request.headers
     added = {}
     for member, header, is_valid in _IDS:
@@ -179,8 +177,7 @@ def _merge(call: RoutedCall, route: Route, value: dict[str, Any]) -> Refused | N
             call.hints = hints
         for name, text in parameters.items():
             if name not in value:
-                read = route.coercions.get(name)
-                value[name] = read(text) if read else text
+                value[name] = route.coercions.get(name, str)(text)
     for name, given in (call.preset or {}).items():
         if given is None and name not in value:
             key = call.request.headers.get(IDEMPOTENCY_KEY)
@@ -191,8 +188,7 @@ def _merge(call: RoutedCall, route: Route, value: dict[str, Any]) -> Refused | N
         else:
             value.setdefault(name, given)
     for name, text in (call.captures or {}).items():
-        read = route.coercions.get(name)
-        captured = read(text) if read else text
+        captured = route.coercions.get(name, str)(text)
         if value.setdefault(name, captured) != captured:
             message = f"the path says {captured!r} for {name!r}, but the rest of the request has another value"
             return refuse_input(call.method, call.path, [Violation(pointer((name,)), "", "path", message)])

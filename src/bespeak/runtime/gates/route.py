@@ -47,8 +47,6 @@ def _check_values(path: str) -> Fault | None:
 
 GRAMMAR: Final = "AGIS/1.0"
 
-_SHOWN: Final = 64
-
 
 def check_method_grammar(call: Call) -> Refused | None:
     """Run passes 2 and 3 on the method of a request that asks for them. Warnings do not refuse it."""
@@ -73,7 +71,7 @@ def check_method_grammar(call: Call) -> Refused | None:
             status.GRAMMAR_VIOLATION,
             "grammar-violation",
             f"{errors[0].message}. {errors[0].help}",
-            {"method": call.method[:_SHOWN], "grammar": GRAMMAR, "findings": listed},
+            {"method": call.method[:64], "grammar": GRAMMAR, "findings": listed},
         )
     # AGIS 4.1(e): methods are compared without regard to case.
     call.method = call.method.upper()
@@ -147,9 +145,6 @@ def policy_gate(call: Call) -> Refused | None:
     return routes.not_allowed(requested, call.path, f"The policy of this server does not allow {requested}.")
 
 
-_BY_POST: Final = (("Allow", "POST, OPTIONS"),)
-
-
 def route_gate(call: Call) -> RoutedCall | Refused:
     """Find the endpoint, or refuse with the methods that the path has."""
     routes = call.routes
@@ -190,4 +185,4 @@ def _not_for_reading(call: Call, reason: str | None) -> Refused:
         f"{call.method[:40]} {call.path[:120]} cannot be called with GET, because {reason}; "
         "send a POST to its path and verb."
     )
-    return Refused(status.METHOD_NOT_ALLOWED, "method-not-allowed", message, headers=_BY_POST)
+    return Refused(status.METHOD_NOT_ALLOWED, "method-not-allowed", message, headers=(("Allow", "POST, OPTIONS"),))

@@ -27,21 +27,18 @@ from bespeak.state.store.store import Store
 if TYPE_CHECKING:
     from bespeak.runtime.server import Server
 
-KEPT_HEADERS: Final = (
-    names.AGENT_ID,
-    names.AUTHORITY_SCOPE,
+SAID: Final = (
     names.BUDGET_LIMIT,
     names.CART_DIGEST,
-    names.DELEGATION_CHAIN,
     names.INTENT_ASSERTION,
     names.MERCHANT_ID,
     names.MERCHANT_MANIFEST_FINGERPRINT,
     names.REQUEST_ID,
     names.SESSION_ID,
     names.TASK_ID,
-)
-"""Headers of the request that hold for later acts too. Credentials are never stored."""
-_PROVEN: Final = (names.AGENT_ID, names.AUTHORITY_SCOPE, names.DELEGATION_CHAIN)  # those that belong to the proof
+)  # what a caller says about a call; none of these headers gives authority
+_PROVEN: Final = (names.AGENT_ID, names.AUTHORITY_SCOPE, names.DELEGATION_CHAIN)  # headers that belong to the proof
+KEPT_HEADERS: Final = (*_PROVEN, *SAID)  # Headers that hold for later acts too. Credentials are never stored.
 _ENDING: Final = frozenset({"token", "mtls"})  # proofs that always have an end; a key that signs requests has none
 
 
@@ -110,12 +107,10 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.known and not now.known:
             return unauthorized("agent-unknown", "The agent is not registered with this server any more.")
         scopes = Scopes(self.scopes)
-        return Principal(
-            agent_id=self.agent_id,
+        return msgspec.structs.replace(
+            now,
             # What was granted to the agent since does not count; what was taken from it does.
             scopes=scopes & now.scopes if now.known or self.delegators else scopes,
-            wildcards=now.wildcards,
-            known=now.known,
             verified=self.verified,
             principal_id=self.principal_id,
             trust_tier=now.trust_tier if now.known else self.trust_tier,

@@ -32,10 +32,9 @@ _LONGEST_REMEMBERED: Final = 512  # of a cached claim, so that callers cannot fi
 
 
 class Principals:
-    """Resolves ids to principals with their authority. Recent results are cached until an agent changes.
+    """Resolves ids to principals with their authority. Recent results are cached until an agent changes."""
 
-    Claimed and proven ids have a cache each, by the rule of `wire.memory`: strangers cannot displace what was proven.
-    """
+    # Claimed and proven ids have a cache each, by the rule of `wire.memory`: strangers cannot displace what was proven.
 
     def __init__(
         self,

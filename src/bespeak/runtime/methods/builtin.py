@@ -62,11 +62,7 @@ def unavailable(method: str) -> Callable[[RoutedCall], Refused]:
     """Build the handler of a floor method that this server admits but cannot carry out."""
     advice = f" The operator of this server can bind {method} / to a handler."
     refused = not_available(method, MISSING[method], advice)
-
-    def answer(_: RoutedCall) -> Refused:
-        return refused
-
-    return answer
+    return lambda _: refused
 
 
 _CONTEXT: Final[Mapping[str, Any]] = {"type": "object"}  # core 4: every floor method takes an optional `context` object

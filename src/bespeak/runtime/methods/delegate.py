@@ -91,17 +91,15 @@ def _read(call: RoutedCall, now: float) -> WantedDelegation:
     if agent is None or agent.status != ACTIVE:
         message = f"No active agent {target[:64]!r} is registered with this server."
         raise refusal(status.NOT_FOUND, "agent-not-found", message)
-    scopes = _scopes(given["authority_scope"])
-    task = _task(given["task"])
     header = call.request.headers.get(DELEGATION_CHAIN)
     return WantedDelegation(
         delegator=call.agent_id or "",
         delegate=target,
-        scopes=scopes,
+        scopes=_scopes(given["authority_scope"]),
+        task=_task(given["task"]),
         expires=_read_deadline(call, now),
         depth=given.get("depth", 0),
         token=given["delegation_token"],
-        task=task,
         parent=None if header is None else passed(call.server.principals.chain(call.agent_id, header)),
     )
 

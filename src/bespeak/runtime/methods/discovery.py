@@ -31,7 +31,6 @@ from bespeak.state.store.commands.agents import ReadLifecycle
 from bespeak.state.store.commands.audit import ReadAudit, ReadChainHead
 from bespeak.state.store.store import Store
 
-_METHODS: Final = ("DISCOVER", "DESCRIBE")
 _NAMED: Final[Mapping[str, Mapping[str, Any]]] = {"name": {"type": "string"}}
 _DOCUMENTS: Final[tuple[tuple[str, str, str, str, Mapping[str, Mapping[str, Any]]], ...]] = (
     (
@@ -60,9 +59,8 @@ _DOCUMENTS: Final[tuple[tuple[str, str, str, str, Mapping[str, Mapping[str, Any]
 AGENT_METHODS: Final[tuple[tuple[str, StandardMethod], ...]] = tuple(
     (path, StandardMethod(name=name, description=description, intent=intent, outcome=outcome, takes=parameters))
     for path, description, intent, outcome, parameters in _DOCUMENTS
-    for name in _METHODS
-)
-"""Core 13, 10: the prefix is reserved for these two methods only; operators may use it with all others."""
+    for name in ("DISCOVER", "DESCRIBE")
+)  # Core 13, 10: the prefix is reserved for these two methods only; operators may use it with all others
 
 # Core 3:  agent-name = 1*( ALPHA / DIGIT / "-" / "_" )
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -130,16 +128,11 @@ def may_see(call: RoutedCall, agent: Agent) -> bool:
     return call.routes.publication.discloses(caller) and is_discoverable(agent.trust_tier)
 
 
-_DEFAULT_RESULTS = 20
-
-
 @handler
 def discover(call: RoutedCall) -> Answer | Envelope | Refused:
-    """Answer DISCOVER / (AGTP-API 8.10): without an Agent-ID the manifest, with criteria the candidates.
-
-    AGIS 11 expects the AGIS document there; callers get it if they ask for it in `Accept`. Otherwise AGTP-API takes
-    precedence.
-    """
+    """Answer DISCOVER / (AGTP-API 8.10): without an Agent-ID the manifest, with criteria the candidates."""
+    # AGIS 11 expects the AGIS document there; callers get it if they ask for it in `Accept`. Otherwise AGTP-API takes
+    # precedence.
     publication = call.table.publication
     if prefers_agis(call.request.headers):
         return publication.agis_for(call.principal).answer(call.request)
@@ -160,7 +153,7 @@ def discover(call: RoutedCall) -> Answer | Envelope | Refused:
             "send no Agent-ID, or target 'manifest', for the manifest of this server."
         )
         raise refusal(status.UNPROCESSABLE, "missing-required-params", message, missing=["criteria"])
-    limit = call.input.get("max_results", _DEFAULT_RESULTS)
+    limit = call.input.get("max_results", 20)
     disclosed = publication.discloses(call.principal)
     wanted = read_filter(call.input.get("filter", {}), call.server.agents.get(call.agent_id))
     found = publication.candidates.find(as_text(criteria), limit, agents=disclosed, wanted=wanted)

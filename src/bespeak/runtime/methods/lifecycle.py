@@ -183,13 +183,11 @@ def _refuse_change(caller: Principal, agent_id: str, change: LifecycleChange) ->
 
 
 MOST_CHECKPOINT: Final = 64 * 1024  # maximum bytes of a checkpoint
-_NONCE_BYTES: Final = 16
 NOT_FOUND: Final = Refused(
     status.NOT_FOUND,
     "session-not-found",
     "This agent has no such session; a session begins with the first request that carries its Session-ID.",
-)
-"""Refusal for a session that does not exist or belongs to another agent."""
+)  # refusal for a session that does not exist or belongs to another agent
 NO_SYNTHESIS: Final = Refused(
     status.NOT_FOUND, "synthesis-not-found", "This agent has no living synthesis with this id."
 )
@@ -214,7 +212,7 @@ def suspend(call: RoutedCall) -> Effects:
     checkpoint = _checkpoint(given)
     if not is_session_id(session_id):
         raise RefusedError(NOT_FOUND)
-    nonce = secrets.token_urlsafe(_NONCE_BYTES)
+    nonce = secrets.token_urlsafe(16)
     command = SuspendSession(
         session_id=session_id,
         agent_id=call.agent_id or "",
