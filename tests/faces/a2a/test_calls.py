@@ -40,7 +40,7 @@ from bespeak.faces.a2a.calls import Caller
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import Call
+from bespeak.runtime.call import Call, parties_of
 from bespeak.state.audit.record import payload_of
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.commands.audit import LatestAudit
@@ -385,7 +385,7 @@ def test_tasks_belong_to_the_agent_or_to_an_address(principal: Principal, owner:
 
 
 def test_everyone_behind_a_call_is_a_party_and_a_refusal_is_noted() -> None:
-    assert {AGENT, "acme"} <= set(caller(Principal(agent_id=AGENT, principal_id="acme")).parties)
+    assert {AGENT, "acme"} <= set(parties_of(caller(Principal(agent_id=AGENT, principal_id="acme")).call))
     found = caller(ANONYMOUS)
     refused = Refused(429, "rate-limited", "Slowly.")
     assert str(found.refuse(refused)) == "Slowly."

@@ -151,7 +151,7 @@ async def test_tasks_are_listed_in_pages_and_by_names_and_numbers_of_states() ->
 
 
 async def test_a_page_is_bounded_in_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.faces.a2a.handler._MOST_LISTED", 1)
+    monkeypatch.setattr("bespeak.faces.a2a.http._MOST_LISTED", 1)
     async with agent.on_http(Rooms()) as (url, _), agent.connected(url) as client:
         sent = [await agent.send(client, agent.calling(agent.FIND)) for _ in range(2)]
         first = await client.list_tasks(types.ListTasksRequest())

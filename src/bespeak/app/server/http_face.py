@@ -190,9 +190,8 @@ _A2A_LOGGERS: Final = ("a2a.server", "a2a.compat")
 def make_a2a(assembly: HttpAssembly, settings: A2aSettings) -> A2aApplication:
     with extra_needed("A2A", "a2a", "a2a", "google", "jsonrpc", "sse_starlette"):
         from bespeak.faces.a2a.calls import SkillCalls  # noqa: PLC0415
-        from bespeak.faces.a2a.handler import SkillHandler  # noqa: PLC0415 - slow to load
-        from bespeak.faces.a2a.http import A2aApplication  # noqa: PLC0415
-        from bespeak.faces.a2a.tasks import SkillTasks, TaskRuns  # noqa: PLC0415
+        from bespeak.faces.a2a.http import A2aApplication, SkillHandler  # noqa: PLC0415 - slow to load
+        from bespeak.faces.a2a.tasks import SkillTasks  # noqa: PLC0415
         from bespeak.faces.asking import Asking  # noqa: PLC0415
         from bespeak.faces.http.dispatched import DispatchBackend  # noqa: PLC0415
     for name in _A2A_LOGGERS:
@@ -203,7 +202,7 @@ def make_a2a(assembly: HttpAssembly, settings: A2aSettings) -> A2aApplication:
     server = assembly.dispatcher.server
     assert server.store is not None, "a server that is reached has a store"
     backend = DispatchBackend(assembly.dispatcher, server, "a2a")
-    tasks = SkillTasks(server.store, retention=settings.retention, most=settings.most_tasks, runs=TaskRuns(server))
+    tasks = SkillTasks(server.store, retention=settings.retention, most=settings.most_tasks, server=server)
     calls = SkillCalls(backend, Asking(server.store, server.cases, ACCEPT, face="a2a"), tasks)
 
     def extended() -> Mapping[str, Any] | None:

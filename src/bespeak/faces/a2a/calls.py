@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -17,7 +18,7 @@ from a2a.utils import errors
 
 from bespeak.contract.confirmation import LONGEST, ListedCall, question, too_long_to_show, unlisted
 from bespeak.faces.a2a import report
-from bespeak.faces.a2a.skills import FORM, MessageText, Misread, Skill, SkillCall, Skills, read_call
+from bespeak.faces.a2a.skills import FORM, Misread, Skill, SkillCall, Skills, read_call
 from bespeak.faces.a2a.tasks import LONGEST_ID, Held, SkillTasks, TaskChange
 from bespeak.faces.asking import Asking
 from bespeak.faces.http.dispatched import DispatchBackend
@@ -67,10 +68,6 @@ class Caller:
         """Owner of the caller's tasks: the agent, or the address of an anonymous one."""
         return self.call.agent_id or f"anonymous {self.call.request.connection.address}"
 
-    @property
-    def parties(self) -> tuple[str, ...]:
-        return parties_of(self.call)
-
     def refuse(self, refused: Refused) -> CallRefusedError:
         """Return the error that ends the request with a status of HTTP."""
         self.refused = refused
@@ -87,7 +84,7 @@ _LOST: Final = "The server stopped while the call ran. What it began goes on; CH
 _REJECTED: Final = "A person has rejected this call. It was not made."
 NO_PUSH: Final = "This agent sends no push notifications; poll the task with GetTask, or subscribe to it."
 _encode = msgspec.json.Encoder().encode
-Content = SkillCall | MessageText  # what a message brings
+Content = SkillCall | str  # what a message brings
 
 
 class _TaskCall(msgspec.Struct, omit_defaults=True):
@@ -145,11 +142,8 @@ class SkillCalls:
         _check(params)
         told = read_call(caller.parts)
         if isinstance(told, Misread):
-            raise (
-                errors.ContentTypeNotSupportedError(told.message)
-                if told.is_file
-                else errors.InvalidParamsError(told.message)
-            )
+            wrong = errors.ContentTypeNotSupportedError if told.is_file else errors.InvalidParamsError
+            raise wrong(told.message)
         held = await self._tasks.find(caller.owner, message)
         repeated = held is not None
         if held is None and message.task_id:
@@ -179,9 +173,11 @@ class SkillCalls:
         if kept is None or skill is None:
             report.tell(task, TaskState.TASK_STATE_FAILED, _LOST)
             return await self._tasks.change(held, TaskChange(task, None)) or await self._tasks.reread(held)
-        attempt = _CallAttempt(caller, skill, task, kept.input, kept.case, as_text=kept.as_text)
-        changed = await self._tasks.change(held, attempt.change)
-        if changed is None:  # another process was faster
+        return await self._go_on(held, _CallAttempt(caller, skill, task, kept.input, kept.case, as_text=kept.as_text))
+
+    async def _go_on(self, held: Held, attempt: _CallAttempt, message: Message | None = None) -> Held:
+        changed = await self._tasks.change(held, attempt.change, message)
+        if changed is None:  # another process or message was faster
             return await self._tasks.reread(held)
         self._run(changed, attempt)
         return changed
@@ -194,16 +190,14 @@ class SkillCalls:
             return held
         task = deepcopy(held.task)
         kept.accepted = case.state == ACCEPTED
-        if kept.accepted:
-            report.tell(task, TaskState.TASK_STATE_AUTH_REQUIRED, _ACCEPTED)
-        else:
-            report.tell(task, TaskState.TASK_STATE_REJECTED, _REJECTED)
+        state = TaskState.TASK_STATE_AUTH_REQUIRED if kept.accepted else TaskState.TASK_STATE_REJECTED
+        report.tell(task, state, _ACCEPTED if kept.accepted else _REJECTED)
         return await self._tasks.change(held, TaskChange(task, _encode(kept).decode())) or held
 
     async def _begin(self, message: Message, told: Content, caller: Caller, as_text: bool) -> Message | Held:
         skills = await self.skills(caller)
-        if isinstance(told, MessageText):
-            return _suggest(skills, message, told.text)
+        if isinstance(told, str):
+            return _suggest(skills, message, told)
         skill = _named(skills, told.skill)
         attempt = _CallAttempt(caller, skill, report.new_task(message, skill), told.arguments, as_text=as_text)
         await self._judge(attempt)
@@ -220,7 +214,7 @@ class SkillCalls:
     ) -> Held:
         """Try a waiting task again: with what the message brings, else with the call that it is for."""
         kept = None if held.stored.call is None else _decode(held.stored.call)
-        if isinstance(told, MessageText) and kept is None:
+        if isinstance(told, str) and kept is None:
             raise errors.InvalidParamsError(f"The call is too long to be kept; send its data part again: {FORM}.")
         name = told.skill if isinstance(told, SkillCall) and told.skill is not None else held.task.metadata["skill"]
         skill = _named(await self.skills(caller), name)
@@ -233,11 +227,7 @@ class SkillCalls:
         case_id = kept.case if kept is not None and same else None
         attempt = _CallAttempt(caller, skill, task, arguments, case_id, as_text=as_text)
         await self._judge(attempt)
-        changed = await self._tasks.change(held, attempt.change, None if repeated else message)
-        if changed is None:  # another message was faster
-            return await self._tasks.reread(held)
-        self._run(changed, attempt)
-        return changed
+        return await self._go_on(held, attempt, None if repeated else message)
 
     async def _judge(self, attempt: _CallAttempt) -> None:
         """Set the state of a task: working if its call can be made, else what is missing."""
@@ -247,13 +237,11 @@ class SkillCalls:
             await self._backend.record(skill.endpoint, caller.request, lacking)
             report.refuse(task, skill, lacking)
             return
-        checked = skill.check(attempt.arguments)
-        if isinstance(checked, Outcome):
-            wrong: Outcome | None = checked
-        else:
+        checked: Outcome | dict[str, Any] | None = skill.check(attempt.arguments)
+        if isinstance(checked, dict):
             attempt.arguments = checked
-            wrong = self._backend.refuse(skill.endpoint, caller.request, checked)
-        if wrong is not None:
+            checked = self._backend.refuse(skill.endpoint, caller.request, checked)
+        if (wrong := checked) is not None:
             await self._backend.record(skill.endpoint, caller.request, wrong)
             report.require_input(task, skill, wrong)
             return
@@ -274,7 +262,7 @@ class SkillCalls:
         if isinstance(calls, Fault):
             report.refuse(task, skill, refused(unlisted(skill.name, calls)))
             return
-        case = await self._asking.open(skill, attempt.arguments, caller.owner, caller.parties, calls)
+        case = await self._asking.open(skill, attempt.arguments, caller.owner, parties_of(caller.call), calls)
         if isinstance(case, Outcome):
             report.refuse(task, skill, case)
             return
@@ -325,7 +313,7 @@ class SkillCalls:
     async def _call(self, attempt: _CallAttempt) -> Outcome:
         skill, request = attempt.skill, attempt.caller.request
         if attempt.case is not None:
-            unusable = await self._asking.use(attempt.case, attempt.caller.parties)
+            unusable = await self._asking.use(attempt.case, parties_of(attempt.caller.call))
             if unusable is not None:
                 return unusable
         # One task makes one call, however often its messages are repeated. Some methods take the caller's own key.
@@ -335,13 +323,14 @@ class SkillCalls:
             headers["Confirmation-ID"] = attempt.case_id
         if names.TASK_ID not in attempt.caller.call.request.headers:
             headers[names.TASK_ID] = attempt.task.id
-        outcome = await self._backend.call_counted(skill.endpoint, attempt.arguments, headers, request)
+        call = partial(self._backend.call_counted, skill.endpoint, attempt.arguments, headers, request)
+        outcome = await call()
         while outcome.error.get("code") == "idempotency-key-in-progress":  # of the process that is gone
             await asyncio.sleep(_AGAIN)
-            outcome = await self._backend.call_counted(skill.endpoint, attempt.arguments, headers, request)
+            outcome = await call()
         if outcome.error.get("confirmation_status") == ACCEPTED and "Confirmation-ID" not in headers:
             headers["Confirmation-ID"] = outcome.error["confirmation_id"]
-            return await self._backend.call_counted(skill.endpoint, attempt.arguments, headers, request)
+            return await call()
         return outcome
 
 

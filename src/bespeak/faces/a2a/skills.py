@@ -128,20 +128,13 @@ class SkillCall:
 
 
 @dataclass(frozen=True, slots=True)
-class MessageText:
-    """A text, which calls nothing."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Misread:
     message: str
     is_file: bool = False  # True if it has a part of a kind that no skill takes
 
 
-def read_call(parts: Sequence[Any]) -> SkillCall | MessageText | Misread:
-    """Read the parts of a message, as they were sent. Parts of A2A 0.3 have a `kind` besides."""
+def read_call(parts: Sequence[Any]) -> SkillCall | str | Misread:
+    """Read the parts of a message, as they were sent. A text calls nothing. Parts of A2A 0.3 have a `kind` besides."""
     objects: list[Any] = []
     texts: list[str] = []
     for part in parts:
@@ -156,7 +149,7 @@ def read_call(parts: Sequence[Any]) -> SkillCall | MessageText | Misread:
     if objects:
         return _wanted(objects[0])
     written = _written(texts[0]) if len(texts) == 1 else None
-    return MessageText("\n".join(texts)) if written is None else _wanted(written)
+    return "\n".join(texts) if written is None else _wanted(written)
 
 
 def _written(text: str) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -26,7 +27,7 @@ from bespeak.runtime.server import Server
 from bespeak.state.store.commands import a2a_tasks
 from bespeak.state.store.commands.idempotency import FindKey, RecordKey
 from bespeak.state.store.commands.records import ChangeRecord, Record
-from bespeak.state.store.store import Command, Conflict, Store, level_of
+from bespeak.state.store.store import Conflict, Store, level_of
 
 _logger = logging.getLogger(__name__)
 LEASE: Final = 30.0  # seconds after which the task of a process that was killed counts as interrupted
@@ -72,36 +73,13 @@ class _Running:
     canceled: bool = False
 
 
-class TaskRuns:
-    """The workflows that calls of tasks have begun. The Task-ID of such a call is the id of its task."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-
-    async def find(self, owner: str, task_id: str) -> Record | None:
-        """Return the record of the workflow of a task; None if its call has begun none."""
-        workflows = self._server.part("workflows")
-        for workflow_id in [] if workflows is None else await workflows.find_id(owner, task_id):
-            found = await workflows.find(workflow_id, owner)
-            if found is not None:
-                record: Record = found.record
-                return record
-        return None
-
-    async def cancel(self, record: Record, store: Store) -> None:
-        """Cancel a workflow as CANCEL does: what it has done is undone first. One that has ended stays as it is."""
-        how = self._server.cancelling[record.kind]
-        kinds, states = (record.kind,), how.allowed_from
-        await store.do(ChangeRecord(record.record_id, kinds, states, how.state, owner=record.owner, delay=0.0))
-
-
 class SkillTasks:
     """The tasks of one process, and a view of all others in the store."""
 
-    def __init__(self, store: Store, *, retention: float, most: int, runs: TaskRuns | None = None) -> None:
+    def __init__(self, store: Store, *, retention: float, most: int, server: Server | None = None) -> None:
         """Keep tasks in `store` for `retention` seconds after their last change, at most `most` of one owner."""
         self._store = store
-        self._runs = runs
+        self._server = server  # whose calls may begin workflows; None if they cannot
         self._retention = retention
         self._most = most
         self._running: dict[str, _Running] = {}
@@ -176,12 +154,9 @@ class SkillTasks:
     async def change(self, held: Held, change: TaskChange, message: Message | None = None) -> Held | None:
         """Store a changed task, with the message that changed it; return None if another change came first."""
         stored = _to_store(change, revision=held.stored.revision)
-        commands: list[Command] = [
-            a2a_tasks.SaveTask(stored, LEASE if stored.state == a2a_tasks.WORKING else 0.0, self._retention)
-        ]
-        if message is not None:
-            commands.insert(0, self._record(held.owner, message, stored.task_id))
-        done = await self._store.do(*commands)
+        lease = LEASE if stored.state == a2a_tasks.WORKING else 0.0
+        first = () if message is None else (self._record(held.owner, message, stored.task_id),)
+        done = await self._store.do(*first, a2a_tasks.SaveTask(stored, lease, self._retention))
         if isinstance(done, Conflict):
             return None
         return Held(msgspec.structs.replace(stored, revision=done[-1]), change.task, held.owner)
@@ -199,8 +174,21 @@ class SkillTasks:
             self._wake()
 
     async def find_run(self, held: Held) -> Record | None:
-        """Return the workflow that the call of a task has begun; None if there is none."""
-        return None if self._runs is None else await self._runs.find(held.owner, held.stored.task_id)
+        """Return the workflow that the call of a task has begun, whose Task-ID is its id; None if there is none."""
+        workflows: Any = None if self._server is None else self._server.part("workflows")
+        for workflow_id in [] if workflows is None else await workflows.find_id(held.owner, held.stored.task_id):
+            found = await workflows.find(workflow_id, held.owner)
+            if found is not None:
+                record: Record = found.record
+                return record
+        return None
+
+    async def _cancel_run(self, record: Record) -> None:
+        """Cancel a workflow as CANCEL does: what it has done is undone first. One that has ended stays as it is."""
+        assert self._server is not None, "it has a workflow"
+        how = self._server.cancelling[record.kind]
+        kinds, states = (record.kind,), how.allowed_from
+        await self._store.do(ChangeRecord(record.record_id, kinds, states, how.state, owner=record.owner, delay=0.0))
 
     async def settle(self, held: Held) -> Held:
         """Wait until nobody works on a task."""
@@ -251,10 +239,10 @@ class SkillTasks:
         """Stop the call of a task; if it follows a workflow, cancel that, and let the call tell how it ends."""
         running.canceled = True
         run = await self.find_run(running.held)
-        if run is None or self._runs is None:
+        if run is None:
             running.call.cancel()
         else:
-            await self._runs.cancel(run, self._store)
+            await self._cancel_run(run)
 
     async def reread(self, held: Held) -> Held:
         """Read a task again. Raises TaskNotFoundError if it is gone."""
@@ -288,11 +276,9 @@ class SkillTasks:
                 if found is None:
                     return
                 yield found
-                try:
+                with suppress(TimeoutError):
                     async with asyncio.timeout(_LOOK):
                         await event.wait()
-                except TimeoutError:
-                    pass
         finally:
             self._waiting.discard(event)
 
@@ -323,8 +309,8 @@ class SkillTasks:
         """Return True for a task that goes on without its call: this process stops, and its workflow does not."""
         try:
             run = await self.find_run(running.held)
-            if run is not None and running.canceled and self._runs is not None:  # it had just begun
-                await self._runs.cancel(run, self._store)
+            if run is not None and running.canceled:  # it had just begun
+                await self._cancel_run(run)
         except StoreError as error:
             _logger.log(level_of(error), "the workflow of the task %s is not known: %s", running.held.task.id, error)
             return False
@@ -351,11 +337,9 @@ class SkillTasks:
     async def _renew(self) -> None:
         """Prolong the leases of running tasks, and cancel those that are to be."""
         while True:
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(LEASE / 3):
                     await self._renew_now.wait()
-            except TimeoutError:
-                pass
             self._renew_now.clear()
             if not self._running:
                 continue
@@ -398,13 +382,8 @@ def _artifact_events(held: Held, later: Held) -> Iterator[TaskArtifactUpdateEven
         part = deepcopy(artifact)
         del part.parts[:known]
         if part.parts and (held.stage == a2a_tasks.WORKING or artifact.artifact_id not in sent):
-            yield TaskArtifactUpdateEvent(
-                task_id=later.task.id,
-                context_id=later.task.context_id,
-                artifact=part,
-                append=known > 0,
-                last_chunk=ended,
-            )
+            of = {"task_id": later.task.id, "context_id": later.task.context_id}
+            yield TaskArtifactUpdateEvent(**of, artifact=part, append=known > 0, last_chunk=ended)
 
 
 def _hold(stored: a2a_tasks.A2aTask, owner: str) -> Held:
