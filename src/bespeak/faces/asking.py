@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +16,7 @@ import msgspec
 from bespeak.contract.confirmation import ListedCall, Named, too_long_to_show
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Outcome, Refused, refused
-from bespeak.runtime.confirmations import MOST_SUBJECT, call_digest, too_many_cases
+from bespeak.runtime.confirmations import call_digest, open_confirmation, too_many_cases
 from bespeak.state.store.commands import cases
 from bespeak.state.store.settings import CaseSettings
 from bespeak.state.store.store import Conflict, Store
@@ -29,15 +30,14 @@ FORM: Final[dict[str, Any]] = {
 _USER: Final = "user:mcp"  # decider of a case that the user of an MCP client has answered
 
 
+@dataclass(eq=False)
 class Asking:
     """Opens and settles the cases of one face."""
 
-    def __init__(self, store: Store, settings: CaseSettings, command: str | None, *, face: str = "mcp") -> None:
-        """Keep the cases of a face in `store`. `command` accepts one, whose id replaces `{case}`; None if none can."""
-        self._face = face
-        self._store = store
-        self._settings = settings
-        self._command = command
+    _store: Store
+    _settings: CaseSettings
+    _command: str | None  # accepts a case, whose id replaces `{case}`; None if none can
+    face: str = "mcp"
 
     async def open(
         self,
@@ -61,27 +61,16 @@ class Asking:
             "outcome": endpoint.semantic.outcome,
         }
         # A digest of its own: the answer of a user never decides a confirmation that the service demands.
-        asked, covered = f"{self._face} {endpoint.method}", arguments
+        asked, covered = f"{self.face} {endpoint.method}", arguments
         if calls:
             subject["calls"] = calls
             asked, covered = f"calls {asked}", {"input": arguments, "calls": calls}
-        text = msgspec.json.encode(subject).decode()
-        if len(text) > MOST_SUBJECT:
-            message = f"A call that must be confirmed may have at most {MOST_SUBJECT // 1024} KiB."
-            return refused(Refused(status.CONTENT_TOO_LARGE, "too-large-to-confirm", message))
-        done = await self._store.do(
-            cases.OpenCase(
-                case_id=f"conf-{secrets.token_hex(16)}",
-                kind=cases.CONFIRMATION,
-                agent_id=caller,
-                recipient=self._settings.default_recipient,
-                digest=call_digest(caller, asked, endpoint.path, covered),
-                subject=text,
-                lifetime=self._settings.confirmation,
-                parties=tuple(filter(None, (caller, *parties))),
-                most_open=self._settings.most_open,
-            )
-        )
+        digest, parties = call_digest(caller, asked, endpoint.path, covered), tuple(filter(None, (caller, *parties)))
+        why = "A call that must be confirmed"
+        command = open_confirmation(self._settings, caller, parties, digest, subject, why=why)
+        if isinstance(command, Refused):
+            return refused(command)
+        done = await self._store.do(command)
         return refused(too_many_cases(done)) if isinstance(done, Conflict) else done[0].case
 
     async def decide(self, case: cases.Case, *, agreed: bool) -> None:

@@ -9,6 +9,7 @@ import math
 from asyncio.tasks import _enter_task, _leave_task
 from collections.abc import Callable, Coroutine
 from contextvars import copy_context
+from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 from bespeak.faces.limits import UNCOUNTED, Capacity, Timeouts
@@ -106,13 +107,11 @@ class TaskPool:
             rest = worker.rest
 
 
+@dataclass(slots=True, eq=False)
 class _Worker:
-    __slots__ = ("rest", "task", "wake")
-
-    def __init__(self, task: asyncio.Task[None], wake: asyncio.Future[None]) -> None:
-        self.task = task
-        self.wake = wake
-        self.rest: Rest | None = None
+    task: asyncio.Task[None]
+    wake: asyncio.Future[None]
+    rest: Rest | None = None
 
     def take_over(self, rest: Rest) -> None:
         """Wake the task to await the rest of a step that started in its name."""
@@ -134,24 +133,14 @@ class RequestParser(Protocol[RequestT_co]):
     """The parser of a face: bytes in, requests out; no sockets, no clocks."""
 
     @property
-    def buffered(self) -> int:
-        """Bytes received and not yet returned; 0 between two requests."""
-
+    def buffered(self) -> int: ...  # bytes received and not yet returned; 0 between two requests
     @property
-    def held(self) -> int:
-        """Bytes of memory that they take."""
+    def held(self) -> int: ...  # bytes of memory that they take
 
-    def discard(self) -> None:
-        """Release them; no more data is read."""
-
-    def receive_data(self, data: bytes) -> None:
-        """Add bytes received from the peer."""
-
-    def receive_eof(self) -> None:
-        """Record that the peer sends no more data."""
-
-    def next_event(self) -> RequestT_co | Malformed | Pause:
-        """Return the next complete request, the fault that ended reading, or a Pause."""
+    def discard(self) -> None: ...  # release them; no more data is read
+    def receive_data(self, data: bytes) -> None: ...
+    def receive_eof(self) -> None: ...  # the peer sends no more data
+    def next_event(self) -> RequestT_co | Malformed | Pause: ...  # a Malformed is the fault that ended reading
 
 
 class Shared:

@@ -36,8 +36,7 @@ _BURST: Final = 8 * 1024 * 1024  # bytes of memory that are worth the millisecon
 
 class Crowd(Protocol):
     @property
-    def count(self) -> int:
-        """Number of admitted connections, TLS handshakes and requests of disconnected peers included."""
+    def count(self) -> int: ...  # of admitted connections, with TLS handshakes and requests of disconnected peers
 
 
 class Budget:

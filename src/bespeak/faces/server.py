@@ -301,10 +301,8 @@ def _end(connection: FaceConnection[Any], handshaking: socket.socket | None) -> 
 
 
 def _hang_up(accepted: socket.socket) -> None:
-    """End an admission in progress: its connection is made and lost, or its handshake fails.
-
-    Cancelling its task would not do: uvloop then makes the connection, and never reports that it is lost.
-    """
+    """End an admission in progress: its connection is made and lost, or its handshake fails."""
+    # Cancelling its task would not do: uvloop then makes the connection, and never reports that it is lost.
     with contextlib.suppress(OSError):  # the peer may have disconnected
         accepted.shutdown(socket.SHUT_RDWR)
 

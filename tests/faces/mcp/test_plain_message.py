@@ -12,9 +12,9 @@ from tests.faces.mcp.mutated_requests import CAPABILITIES, CLIENT, KEY, LEVEL, V
 from tests.faces.mcp.tools import modern
 from tests.service import build
 
-from bespeak.faces.mcp.lane import Envelopes, PlainCall, PlainList, PlainRequest, accepts_both, read_plain
-from bespeak.faces.mcp.message import ClientMessage, InvalidMessage, read_message
-from bespeak.faces.mcp.sessions import McpSession
+from bespeak.faces.mcp import lane
+from bespeak.faces.mcp.lane import PlainRequest, accepts, accepts_both, read_plain
+from bespeak.faces.mcp.sessions import ClientMessage, InvalidMessage, McpSession, read_message
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.runtime.call import Call
 
@@ -27,19 +27,24 @@ def call(meta: dict[str, Any] | None = None, **changes: Any) -> bytes:
 
 def test_a_call_is_read_with_its_envelope_and_a_list_for_its_first_page() -> None:
     found = read_plain(call({KEY: "k", "progressToken": 5, "traceparent": "00"}))
-    assert isinstance(found, PlainCall)
-    assert (found.id, found.params.name, found.params.arguments) == (7, "query_rooms", {"beds": 2})
-    assert (found.params.envelope.key, found.params.envelope.token) == ("k", 5)
+    assert found is not None
+    assert (found.id, found.name, found.arguments) == (7, "query_rooms", {"beds": 2})
+    assert (found.envelope.key, found.envelope.token) == ("k", 5)
     message = modern("tools/list")[1]
-    assert isinstance(read_plain(json.dumps(message).encode()), PlainList)
-    message["params"]["cursor"] = "2"
-    assert read_plain(json.dumps(message).encode()) is None
+    listed = read_plain(json.dumps(message).encode())
+    assert listed is not None
+    assert (listed.name, listed.arguments) == (None, {})
+    for member, value in (("cursor", "2"), ("name", "x"), ("arguments", None)):
+        more = {**message, "params": {**message["params"], member: value}}
+        assert read_plain(json.dumps(more).encode()) is None
 
 
 @rows(
     "body",
     *(call(id=None), call(id=1.0), call(id=2**63), call(id=True), call(jsonrpc="1.0"), call(method="ping")),
     *(call(x=1), call({"x": 1}), call({"progressToken": None}), b"[]", b"", b"{"),
+    call().replace(b'"name": "query_rooms", ', b""),
+    call().replace(b'"_meta"', b'"_meta": %b, "_meta"' % (b"1" * 5000)),
     b"[" + call() + b"]",
     call().replace(b'"beds": 2', b'"beds": NaN'),
     call().replace(b'"beds": 2', b'"beds": "\xff"'),
@@ -52,15 +57,15 @@ def test_other_messages_are_not_plain(body: bytes) -> None:
 def test_envelopes_are_absent_in_earlier_revisions_and_few_are_remembered() -> None:
     message = b'{"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "query_rooms"}}'
     found = read_plain(message)
-    assert isinstance(found, PlainCall)
-    assert (found.params.envelope.reserved, found.params.arguments) == (0, None)
-    assert not Envelopes().accept(found.params.envelope)
-    assert isinstance(read_plain(b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'), PlainList)
-    envelopes = Envelopes()
+    assert found is not None
+    assert (found.name, found.envelope.reserved, found.arguments) == ("query_rooms", 0, {})
+    assert not accepts(found.envelope)
+    assert read_plain(b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}') is not None
     for number in range(300):
         found = read_plain(call({CLIENT: {"name": "n", "version": str(number)}}))
-        assert envelopes.accept(found.params.envelope)
-    assert len(envelopes._known) <= 256
+        assert found is not None
+        assert accepts(found.envelope)
+    assert lane._is_valid_envelope.cache_info().currsize <= 256
 
 
 @rows(
@@ -72,7 +77,7 @@ def test_envelopes_are_absent_in_earlier_revisions_and_few_are_remembered() -> N
 def test_members_of_other_vendors_are_not_read(name: str, plain: bool) -> None:
     found = read_plain(call({name: {"a": [1.5, 2**70]}, KEY: "k"}))
     assert (found is not None) is plain
-    assert found is None or (found.params.envelope.key, found.params.envelope.reserved) == ("k", 3)
+    assert found is None or (found.envelope.key, found.envelope.reserved) == ("k", 3)
 
 
 @pytest.mark.parametrize("name", [CAPABILITIES, CAPABILITIES.replace("c", "\\u0063", 1)])
@@ -94,9 +99,9 @@ def test_a_member_that_is_written_twice_must_be_readable_both_times(name: str, v
     ({CAPABILITIES: {"experimental": {"x" * 5000: {}}}}, False),  # too long to be remembered
 )
 def test_an_envelope_is_accepted_if_the_sdk_accepts_it(meta: dict[str, Any], valid: bool) -> None:
-    envelopes, found = Envelopes(), read_plain(call(meta))
+    found = read_plain(call(meta))
     assert found is not None
-    assert [envelopes.accept(found.params.envelope) for _ in range(2)] == [valid, valid]
+    assert [accepts(found.envelope) for _ in range(2)] == [valid, valid]
 
 
 @rows(

@@ -21,6 +21,7 @@ from bespeak.faces.mcp.results import (
     paging_of,
     read_shape,
     shape_in,
+    shaping_of,
 )
 from bespeak.protocol.exchange.refusal import Outcome
 
@@ -203,7 +204,7 @@ def shape_tool(**changes: Any) -> Tool:
 def shaped(asked: dict[str, Any], output: Any) -> Any:
     found = read_shape(shape_tool(), asked)
     assert isinstance(found, WantedShape)
-    return found.apply(shape_tool(), output)
+    return shaping_of(shape_tool()).apply(found.hints, output)
 
 
 @pytest.mark.parametrize("fields", [["rooms.id"], "rooms.id"])

@@ -14,9 +14,8 @@ from tests.faces.mcp.tools import INITIALIZE
 
 from bespeak.faces.http.asgi import HttpResponse, Message
 from bespeak.faces.mcp import sessions
-from bespeak.faces.mcp.message import ClientMessage as Asked
-from bespeak.faces.mcp.message import Params
-from bespeak.faces.mcp.sessions import FRESH, McpSessions, PendingAnswer, event
+from bespeak.faces.mcp.sessions import FRESH, McpSessions, Params, PendingAnswer, event
+from bespeak.faces.mcp.sessions import ClientMessage as Asked
 
 pytestmark = pytest.mark.anyio
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}

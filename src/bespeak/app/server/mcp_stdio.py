@@ -16,7 +16,7 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 
-from bespeak.faces.mcp.message import InvalidMessage, is_id, read_message
+from bespeak.faces.mcp.sessions import InvalidMessage, is_id, read_message
 
 LONGEST: Final = 16 * 1024 * 1024  # bytes of a line
 _GRACE: Final = 5.0  # seconds in which cancelled calls must end, and the last answers must be read

@@ -30,27 +30,16 @@ from bespeak.runtime.gates.authority import (
     identity_gate,
     scope_gate,
 )
+from bespeak.runtime.identity.authority import KEPT_HEADERS
 from bespeak.runtime.route import CATALOG_WARNING, ENDPOINT_WARNING
 from bespeak.runtime.route_table import RouteTable
 from bespeak.runtime.server import Server
 from bespeak.state.identity.credentials import Outdated
 
-PASSED: Final = (
-    names.AGENT_ID,
-    names.AUTHORITY_SCOPE,
-    names.AUTHORIZATION,
-    names.BUDGET_LIMIT,
-    names.CART_DIGEST,
-    names.DELEGATION_CHAIN,
-    names.INTENT_ASSERTION,
-    names.MERCHANT_ID,
-    names.MERCHANT_MANIFEST_FINGERPRINT,
-    names.REQUEST_ID,
-    names.SEMANTIC_PROFILE,
-    names.SESSION_ID,
-    names.TASK_ID,
-)  # Headers of the HTTP request that apply to the call. A signature does not: it is one of another message.
+# Headers of the HTTP request that apply to the call. A signature does not: it is one of another message.
+PASSED: Final = (*KEPT_HEADERS, names.AUTHORIZATION, names.SEMANTIC_PROFILE)
 Arguments = Mapping[str, Any]
+Begun = Outcome | Coroutine[Any, Any, Outcome]  # a call that is done, or has to be awaited
 PRINCIPAL: Final = "bespeak.principal"  # key of a scope with the verified caller
 _SENT: Final = "bespeak.sent"  # key of a scope with the headers that apply to calls
 _ENCODE: Final = msgspec.json.Encoder().encode
@@ -135,18 +124,16 @@ class DispatchBackend:
 
     async def record(self, endpoint: Endpoint, request: Any, outcome: Outcome) -> None:
         """Record a refusal of the face, as if a gate had refused the call."""
-        call = self._identified(endpoint.key, request)
-        if (route := call.routes.steps.get(endpoint.key)) is not None:
+        if (routed := _routed(self._identified(endpoint.key, request), endpoint)) is not None:
             refusal = Refused(outcome.status, outcome.error["code"], outcome.error["message"])
-            answer = self._handler.record_refusal(RoutedCall(call, route), refusal)
+            answer = self._handler.record_refusal(routed, refusal)
             if not isinstance(answer, Response):
                 await answer
 
     def limit(self, endpoint: Endpoint, request: Any) -> Refused | None:
         """Count a call against the rate limit of its endpoint, for a face that stores something before it is made."""
-        call = self._identified(endpoint.key, request)
-        route = call.routes.steps.get(endpoint.key)
-        return None if route is None else endpoint_rate_gate(RoutedCall(call, route))
+        routed = _routed(self._identified(endpoint.key, request), endpoint)
+        return None if routed is None else endpoint_rate_gate(routed)
 
     async def admit(self, scope: Scope, *, calls: bool) -> Call | Refused:
         """Verify credentials and note the principal; what `calls` is counted against the rates later, others here."""
@@ -172,17 +159,15 @@ class DispatchBackend:
 
     async def call(self, endpoint: Endpoint, arguments: Arguments, headers: Mapping[str, str], request: Any) -> Outcome:
         """Call an endpoint with the headers of the HTTP request, which no others of the same name replace."""
-        own = {name.lower(): value for name, value in headers.items()}
-        begun = self.begin(endpoint, arguments, {**own, **_sent(request.scope)}, connection_of(request.scope))
-        return begun if isinstance(begun, Outcome) else await begun
+        sent = {**{name.lower(): value for name, value in headers.items()}, **_sent(request.scope)}
+        return await finish(self.begin(endpoint, arguments, sent, connection_of(request.scope)))
 
     async def call_counted(
         self, endpoint: Endpoint, arguments: Arguments, headers: Mapping[str, str], request: Any
     ) -> Outcome:
         """Call an endpoint for a request that `admit` and `limit` have counted against all rate limits."""
         sent = {**_sent(request.scope), **{name.lower(): value for name, value in headers.items()}}
-        begun = self.begin(endpoint, arguments, sent, connection_of(request.scope), counted=True)
-        return begun if isinstance(begun, Outcome) else await begun
+        return await finish(self.begin(endpoint, arguments, sent, connection_of(request.scope), counted=True))
 
     def begin(
         self,
@@ -192,7 +177,7 @@ class DispatchBackend:
         connection: Connection,
         *,
         counted: bool = False,
-    ) -> Outcome | Coroutine[Any, Any, Outcome]:
+    ) -> Begun:
         """Call an endpoint; return a coroutine only if the answer has to be awaited."""
         filled = fill_path(endpoint.path, arguments)
         if isinstance(filled, Fault):
@@ -213,6 +198,10 @@ class DispatchBackend:
         return Call(Request(method, path, "", _sent(scope), b"", connection), self._server)
 
 
+async def finish(begun: Begun) -> Outcome:
+    return begun if isinstance(begun, Outcome) else await begun
+
+
 def passed(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers of an HTTP request that apply to calls."""
     return {name: headers[name].strip() for name in PASSED if name in headers}
@@ -231,16 +220,19 @@ def judge(call: Call, endpoint: Endpoint | None) -> Refused | None:
     """Judge the authority of a caller to call an endpoint, or to learn which there are."""
     if endpoint is None:
         return None if may_discover(call) else undisclosed(call)
+    routed = _routed(call, endpoint)
+    return None if routed is None else scope_gate(routed)
+
+
+def _routed(call: Call, endpoint: Endpoint) -> RoutedCall | None:
     route = call.routes.steps.get(endpoint.key)
-    return None if route is None else scope_gate(RoutedCall(call, route))
+    return None if route is None else RoutedCall(call, route)
 
 
 def judge_purchase(call: Call, endpoint: Endpoint, arguments: Arguments, headers: Mapping[str, str]) -> Refused | None:
     """Judge a purchase before a person is asked about it, with `headers` beside its own; other calls pass."""
-    route = call.routes.steps.get(endpoint.key)
-    if route is None:
+    if (routed := _routed(call, endpoint)) is None:
         return None
-    routed = RoutedCall(call, route)
     routed.input = dict(arguments)
     routed.request = msgspec.structs.replace(call.request, headers={**headers, **call.request.headers})
     return judge_early(routed)

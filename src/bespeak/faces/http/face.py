@@ -58,11 +58,10 @@ class Forbidden(NamedTuple):
 
 
 class Origins:
-    """The allowed origins, and the host names of this service.
+    """The allowed origins, and the host names of this service."""
 
-    Clients other than browsers send no Origin and are not affected. Host is checked if the service listens on loopback
-    only: a page whose name was made to resolve to 127.0.0.1 (DNS rebinding) still sends its own name there.
-    """
+    # Clients other than browsers send no Origin and are not affected. Host is checked if the service listens on
+    # loopback only: a page whose name was made to resolve to 127.0.0.1 (DNS rebinding) still sends its own name there.
 
     def __init__(self, *, url: str | None = None, allowed: tuple[str, ...] = (), loopback: bool = False) -> None:
         self._own = _place(url) if url is not None else None
@@ -126,10 +125,8 @@ READ_FORM: Final = "bespeak.form"  # key in the scope's state: a form that the s
 GONE: Final = "bespeak.gone"  # key in the scope's state: a function that tells whether the client is gone
 CLOSE: Final = (b"connection", b"close")
 _READING: Final = frozenset({"GET", "HEAD"})
+# HTTP methods whose target a header may name. Others promise to change nothing (RFC 9110 9.2.1), TRACE and QUERY too.
 _CHANGING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-"""HTTP methods whose target a header may name. Others promise to change nothing (RFC 9110 9.2.1), TRACE and QUERY
-too.
-"""
 _LISTS: Final = ("/openapi.json", "/llms.txt")  # pages that a 404 refers to if discovery is public
 _BY_ACCEPT: Final = (b"vary", b"Accept")  # of documents that `Accept` selects; the server sets their cache lifetime
 
@@ -161,8 +158,7 @@ class HttpFace:
         self._challenge = ", ".join(f'{scheme} realm="{realm}"' for scheme in schemes).encode("ascii", "ignore")
         self._site = Site(server.routes, pages(server.routes))
         self.is_logged = is_access_logged()  # True if answers that reach no dispatcher have to be logged here
-        self.files: FileFace | None = None
-        """What takes and sends files; None for a server without such endpoints."""
+        self.files: FileFace | None = None  # what takes and sends files; None for a server without such endpoints
 
     def _current(self) -> Site:
         site, routes = self._site, self._server.routes
@@ -278,9 +274,7 @@ class HttpFace:
         answer = self._handler(request)
         if not isinstance(answer, Response):
             return self._wait(answer, request, target)
-        if answer is request.prepared and target.reply is not None:
-            return target.reply
-        return self.to_http_response(answer)
+        return (target.reply if answer is request.prepared else None) or self.to_http_response(answer)
 
     def log(
         self,
@@ -298,8 +292,7 @@ class HttpFace:
             code = code_of(reply) if reply.status >= status.BAD_REQUEST else None
             seconds = perf_counter() - started
             known = known or path in self._site.pages or path in self._site.literal
-            shown = path if known else known_parts(path, self._server.routes)
-            paths = path, shown
+            paths = path, path if known else known_parts(path, self._server.routes)
             log_answer(connection, http_method, paths, number=reply.status, code=code, seconds=seconds, caller=caller)
 
     def malformed(self, fault: Malformed, connection: Connection) -> HttpResponse:
@@ -312,9 +305,7 @@ class HttpFace:
         self, answer: Coroutine[Any, Any, Response], request: Request, target: RequestTarget
     ) -> HttpResponse:
         response = await answer
-        if response is request.prepared and target.reply is not None:
-            return target.reply
-        return self.to_http_response(response)
+        return (target.reply if response is request.prepared else None) or self.to_http_response(response)
 
     def to_http_response(self, response: Response) -> HttpResponse:
         if response.status == status.OK and (good := self._site.good.get(id(response.block))) is not None:
@@ -419,10 +410,8 @@ def failed(error: Exception) -> HttpResponse:
 
 
 def connection_of(scope: Scope) -> Connection:
-    """Return the connection of a request: that of its server, unless a trusted proxy names another client.
-
-    Every request counts as a later one: over HTTP, documents introduce the server.
-    """
+    """Return the connection of a request: that of its server, unless a trusted proxy names another client."""
+    # Every request counts as a later one: over HTTP, documents introduce the server.
     known: Connection | None = scope.get("state", {}).get(CONNECTION)
     host, port = scope.get("client") or ("", 0)
     if known is not None and host in ("", known.address):

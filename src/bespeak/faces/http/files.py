@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -63,7 +63,9 @@ class FileFace:
         if not fields or target is None or self._face.forbids(headers) is not None:
             return None
         # A signature covers the whole form, so its caller is known at the end only. Files to store are not signed.
-        if route is None or AGENT_SIGNATURE not in headers or not self._takes_signatures():
+        verifier = self._server.principals.authenticator
+        signs = AGENT_SIGNATURE in headers and verifier is not None and "signed" in verifier.modes
+        if route is None or not signs:
             call = Call(Request(target.method, target.path, "", headers, b"", connection), self._server)
             refused = identity_gate(call)
             if refused is None:
@@ -187,25 +189,18 @@ class FileFace:
         length = (b"content-length", b"%d" % len(body))
         return HttpResponse(201, [(b"content-type", MEDIA_JSON.encode()), length, NO_STORE], body)
 
-    def _takes_signatures(self) -> bool:
-        authenticator = self._server.principals.authenticator
-        return authenticator is not None and "signed" in authenticator.modes
-
     def _refusal(self, call: Call, refused: Refused) -> HttpResponse:
         return self._face.to_http_response(self._dispatcher.refuse(call, refused))
 
     def _refuse_store(self, call: Call) -> Refused | None:
         """Refuse a caller that has no authority for any endpoint with files."""
         refused: Refused | None = _UNKNOWN
-        for route in self._routes():
-            if sees(call, route):
+        for route in self._server.routes.steps.values():
+            if self._store.concerns(route.endpoint) and sees(call, route):
                 refused = scope_gate(RoutedCall(call, route))
                 if refused is None:
                     return None
         return refused
-
-    def _routes(self) -> Iterator[Route]:
-        return (route for route in self._server.routes.steps.values() if self._store.concerns(route.endpoint))
 
     def _stored(self, path: str, headers: Mapping[str, str]) -> str | None:
         """Return the id in a path below `/files`, empty for the path itself; None for any other path."""
@@ -246,8 +241,7 @@ async def _receive(form: FormReader, receive: Receive) -> Malformed | None:
 
 def _with_file(reply: HttpResponse, download: Download, headers: Mapping[str, str]) -> HttpResponse:
     """Put a file in the place of the body, or the part of it that the caller wants."""
-    dropped = (b"content-type", b"content-length")
-    kept: Headers = [pair for pair in reply.headers if pair[0] not in dropped]
+    kept: Headers = [pair for pair in reply.headers if pair[0] not in (b"content-type", b"content-length")]
     part = _part(headers.get("range", ""), download.size)
     number = status.OK
     if part is not None:

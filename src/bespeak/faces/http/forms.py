@@ -112,7 +112,7 @@ class FormReader:
 
     def input(self, coercions: Mapping[str, Callable[[str], Any]]) -> bytes:
         """Return the form as JSON input: texts as a query would give them, and digests of files, for keys to cover."""
-        texts = {name: coercions[name](text) if name in coercions else text for name, text in self.texts}
+        texts = {name: coercions.get(name, str)(text) for name, text in self.texts}
         return msgspec.json.encode(texts | self._values)
 
     def close(self) -> None:

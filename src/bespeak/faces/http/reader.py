@@ -160,11 +160,9 @@ class HttpRequestReader:
         return event
 
     def _remember(self, data: bytes, end: int) -> None:
-        """Cache the head of a simple request, if these bytes are exactly that request.
-
-        A cached head must depend only on the bytes that are its key. Otherwise a request that began in an earlier
-        chunk, or after blank lines, would be returned to every client that sends the same bytes.
-        """
+        """Cache the head of a simple request, if these bytes are exactly that request."""
+        # A cached head must depend only on the bytes that are its key. Otherwise a request that began in an earlier
+        # chunk, or after blank lines, would be returned to every client that sends the same bytes.
         last = self._events[-1]
         watched = self._watched
         length = int(watched.get(b"content-length", b"0"))
@@ -205,11 +203,9 @@ class HttpRequestReader:
         return parser
 
     def _ignore_upgrade(self) -> bytes | Malformed:
-        """Return replacement bytes for a head with `Upgrade`, so that the request is answered in HTTP/1.1.
-
-        The parser treats the data after such a head as the other protocol; RFC 9110 7.8 lets a server ignore the
-        upgrade.
-        """
+        """Return replacement bytes for a head with `Upgrade`, so that the request is answered in HTTP/1.1."""
+        # The parser treats the data after such a head as the other protocol; RFC 9110 7.8 lets a server ignore the
+        # upgrade.
         method = self._parser.get_method()
         wanted = b", ".join(value for name, value in self._headers if name == b"upgrade").lower()
         if method == b"CONNECT" or b"websocket" in wanted:
@@ -265,7 +261,9 @@ class HttpRequestReader:
     def on_headers_complete(self) -> None:
         """Handle the end of the head: refuse everything that the head alone can decide."""
         self._in_head = False
-        fault = self._judge_size() or self._judge_framing() or self._begin_form() or self._judge_length()
+        fault = self._judge_size() or self._judge_framing() or self._begin_form()
+        if fault is None and self._form is None and int(self._watched.get(b"content-length", b"0")) > self._limits.body:
+            fault = self._too_large()
         if fault is not None:
             self._abandon(fault)
         if b"expect" in self._watched and self._parser.get_http_version() == "1.1":
@@ -345,11 +343,6 @@ class HttpRequestReader:
         if isinstance(found, Malformed):
             return found
         self._form = found
-        return None
-
-    def _judge_length(self) -> Malformed | None:
-        if self._form is None and int(self._watched.get(b"content-length", b"0")) > self._limits.body:
-            return self._too_large()
         return None
 
     def _head_too_large(self) -> Malformed:

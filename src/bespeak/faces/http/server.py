@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import http
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextvars import copy_context
 from email.utils import formatdate
 from time import perf_counter
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, cast, runtime_checkable
 from urllib.parse import unquote
 
 from bespeak.faces.connection import FaceConnection, Shared
@@ -28,6 +27,7 @@ from bespeak.faces.http.asgi import (
 )
 from bespeak.faces.http.face import CLOSE, CONNECTION, GONE, READ_FORM, HttpFace, failed
 from bespeak.faces.http.reader import Asked, Heads, HttpHead, HttpRequestReader
+from bespeak.faces.http.translation import phrase_of
 from bespeak.faces.limits import DEFAULT_TIMEOUTS, Capacity, Timeouts
 from bespeak.faces.server import FaceServer
 from bespeak.protocol.exchange.messages import Connection, Malformed
@@ -53,8 +53,6 @@ class Stream(RequestBody):
         self._chunked = chunked
         self._head = b""
         self.begun = False  # True if the response has begun
-        self.complete = False
-        self.gone = asyncio.Event()  # event that is set when the peer is gone or the server stops
 
     async def send(self, message: Message) -> None:
         """Send a part of the response. A head without a length is sent at once: the body may take long to begin."""
@@ -86,11 +84,9 @@ class Stream(RequestBody):
 class PromptApplication(Protocol):
     """An application that answers some requests without the calls of ASGI."""
 
-    def answer(self, head: HttpHead, body: bytes, peer: Connection) -> HttpResponse | Application | None:
-        """Answer a request, at once or by an application for it alone; return None to be called as usual."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer any request."""
+    # Answers a request, at once or by an application for it alone; returns None to be called as usual.
+    def answer(self, head: HttpHead, body: bytes, peer: Connection) -> HttpResponse | Application | None: ...
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
 
 class Serving:
@@ -103,8 +99,8 @@ class Serving:
     ) -> None:
         self.face = face
         self.app = app  # the middleware around the face; None if none is configured
-        self.streamed = streamed  # applications by path that send their responses in parts; None if there are none
-        self.prompt = {path: app for path, app in (streamed or {}).items() if isinstance(app, PromptApplication)}
+        self.streamed = streamed or {}  # applications by path that send their responses in parts
+        self.prompt = {path: app for path, app in self.streamed.items() if isinstance(app, PromptApplication)}
         """Those of them that may answer at once."""
         self.heads: Heads = {}
         self.date = b""  # the `Date` header line
@@ -128,9 +124,8 @@ class HttpConnection(FaceConnection[Asked]):
         self.peer = peer
 
     def answer(self, request: Asked) -> bytes | Coroutine[Any, Any, bytes]:
-        streamed = self._serving.streamed
-        if streamed is not None and request.head.path in streamed:
-            return self._answer_beside(request, streamed[request.head.path])
+        if (app := self._serving.streamed.get(request.head.path)) is not None:
+            return self._answer_beside(request, app)
         if (
             request.form is not None
             or request.head.wants_stream
@@ -243,10 +238,7 @@ class HttpConnection(FaceConnection[Asked]):
         app = self._serving.app
         assert app is not None
         begun = begin(call_application(app, self._scope(asked), asked.body), copy_context())
-        if not isinstance(begun, Finished):
-            return begun
-        reply: HttpResponse = begun.value
-        return reply
+        return cast("HttpResponse", begun.value) if isinstance(begun, Finished) else begun
 
     def _scope(self, asked: Asked) -> Scope:
         head, transport = asked.head, self.transport
@@ -302,11 +294,7 @@ def encode_reply(serving: Serving, number: int, headers: list[tuple[bytes, bytes
 
 @functools.lru_cache(maxsize=128)
 def _status_line(number: int) -> bytes:
-    try:
-        phrase = http.HTTPStatus(number).phrase
-    except ValueError:
-        phrase = ""
-    return b"HTTP/1.1 %d %b\r\n" % (number, phrase.encode())
+    return b"HTTP/1.1 %d %b\r\n" % (number, phrase_of(number).encode())
 
 
 class HttpServer(FaceServer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Final
 
@@ -15,85 +16,62 @@ from bespeak.runtime.route_table import RouteTable
 DAY: Final = 86400  # cache lifetime in seconds that ai-discovery recommends
 
 
+@dataclass(eq=False)
 class Page:
     """The document at one path. Its content is built on the first request."""
 
-    def __init__(
-        self,
-        content: Callable[[], bytes],
-        content_type: str,
-        *,
-        vary: str | None = None,
-        policy: str | None = None,
-        lifetime: int = DAY,
-    ) -> None:
-        """Serve content; `policy` is its Content-Security-Policy, `lifetime` the seconds that caches may keep it."""
-        self._content = content
-        self._content_type = content_type
-        self._vary = vary
-        self._policy = policy
-        self._lifetime = lifetime
+    content: Callable[[], bytes]
+    content_type: str
+    _: KW_ONLY
+    vary: str | None = None
+    policy: str | None = None  # its Content-Security-Policy
+    lifetime: int = DAY  # seconds for which caches may keep it
 
     @cached_property
     def body(self) -> bytes:
-        return self._content()
+        return self.content()
 
     @cached_property
     def etag(self) -> str:
         return entity_tag(self.body)
 
     @cached_property
-    def _kept_by(self) -> Headers:
-        kept = [
+    def _replies(self) -> tuple[HttpResponse, HttpResponse]:
+        kept: Headers = [
             (b"etag", self.etag.encode()),
-            (b"cache-control", b"public, max-age=%d" % self._lifetime),
+            (b"cache-control", b"public, max-age=%d" % self.lifetime),
             # Documents are public, so pages of other origins may read them too.
             (b"access-control-allow-origin", b"*"),
         ]
-        if self._vary is not None:
-            kept.append((b"vary", self._vary.encode()))
-        return kept
-
-    @cached_property
-    def headers(self) -> Headers:
+        if self.vary is not None:
+            kept.append((b"vary", self.vary.encode()))
         described = [
-            (b"content-type", self._content_type.encode()),
+            (b"content-type", self.content_type.encode()),
             (b"content-length", b"%d" % len(self.body)),
             (b"x-content-type-options", b"nosniff"),
         ]
-        if self._policy is not None:
-            described.append((b"content-security-policy", self._policy.encode()))
-        return described + self._kept_by
-
-    @cached_property
-    def _whole(self) -> HttpResponse:
-        return HttpResponse(200, self.headers, self.body)
-
-    @cached_property
-    def _unchanged(self) -> HttpResponse:
-        return HttpResponse(304, self._kept_by, b"")
+        if self.policy is not None:
+            described.append((b"content-security-policy", self.policy.encode()))
+        return HttpResponse(200, described + kept, self.body), HttpResponse(304, kept, b"")
 
     def make(self) -> None:
         """Build the content now, before the first request."""
-        self._whole  # noqa: B018 - the access builds it
+        self._replies  # noqa: B018 - the access builds it
 
     def answer(self, headers: Mapping[str, str]) -> HttpResponse:
         """Return the document, or 304 if the client holds the current version."""
-        return self._unchanged if is_held(self.etag, headers) else self._whole
+        return self._replies[is_held(self.etag, headers)]
 
 
+# Target of the manifest. Not marked as reading: its input is not flat, so GET may not call it; without it, it reads.
 _DISCOVER: Final = RequestTarget("/", "DISCOVER", reads=False)
-"""Target of the manifest. Not marked as reading: its input is not flat, so GET may not call it; without input it
-only reads.
-"""
 
 
 class Root:
-    """Documents by media type, plus the manifest, which only the dispatcher has.
+    """Documents by media type, plus the manifest, which only the dispatcher has."""
 
-    With no documents, where discovery is not public, the dispatcher decides who gets the manifest or the AGIS document.
-    An `Accept` that does not name the manifest selects the AGIS document.
-    """
+    # With no documents, where discovery is not public, the dispatcher decides who gets the manifest or the AGIS
+    # document. An `Accept` that does not name the manifest selects the AGIS document.
 
     def __init__(self, pages: Mapping[str, Page]) -> None:
         """Offer `pages`; the first one is the default."""
@@ -143,10 +121,8 @@ class Site:
         self.namespaces = listed | ({vocabulary.namespace} if vocabulary and vocabulary.namespace else set())
 
     def is_known(self, path: str, method: str | None) -> bool:
-        """Return True if a document or an endpoint is at a path; `method` is the value of X-AGIS-Method.
-
-        Internal endpoints are not known: the reply may depend on this, whoever asks.
-        """
+        """Return True if a document or an endpoint is at a path; `method` is the value of X-AGIS-Method."""
+        # Internal endpoints are not known: the reply may depend on this, whoever asks.
         found = split_verb(path) if method is None else (path, method)
         return path in self.pages or (found is not None and self.routes.find_public(found[1], found[0]) is not None)
 

@@ -46,7 +46,7 @@ def problem_body(number: int, agtp_status: int, error: Mapping[str, Any], *, tas
     """Build a problem body. Clients should rely on `code`; only a status of AGTP is sent as AGTP status."""
     members: dict[str, Any] = {
         "type": "about:blank",
-        "title": _phrase(number),
+        "title": phrase_of(number),
         "status": number,
         "detail": error.get("message", ""),
         "code": error.get("code", ""),
@@ -61,7 +61,7 @@ def problem_body(number: int, agtp_status: int, error: Mapping[str, Any], *, tas
     return msgspec.json.encode(members)
 
 
-def _phrase(number: int) -> str:
+def phrase_of(number: int) -> str:
     if number in _RENAMED:
         return _RENAMED[number]
     try:
@@ -75,51 +75,16 @@ AGIS_GRAMMAR: Final = "x-agis-grammar"
 AGIS_NAMESPACE: Final = "x-agis-namespace"
 API_KEY: Final = "x-api-key"
 READ_HEADERS: Final = (
-    names.AGENT_ID,
-    names.AGENT_SIGNATURE,
-    names.AUTHORITY_SCOPE,
-    names.AUTHORIZATION,
-    names.BUDGET_LIMIT,
-    names.CONFIRMATION_ID,
-    names.CONTRACT_SYNTHESIZED,
-    names.DELEGATION_CHAIN,
-    names.IDEMPOTENCY_KEY,
-    names.METHOD_GRAMMAR,
-    names.NEGOTIATION_ID,
-    names.REQUEST_ID,
-    names.SEMANTIC_PROFILE,
-    names.SESSION_ID,
-    names.SYNTHESIS_ID,
-    names.TASK_ID,
-    AGIS_METHOD,
-    AGIS_GRAMMAR,
-    AGIS_NAMESPACE,
-    API_KEY,
+    *(names.AGENT_ID, names.AGENT_SIGNATURE, names.AUTHORITY_SCOPE, names.AUTHORIZATION, names.BUDGET_LIMIT),
+    *(names.CONFIRMATION_ID, names.CONTRACT_SYNTHESIZED, names.DELEGATION_CHAIN, names.IDEMPOTENCY_KEY),
+    *(names.METHOD_GRAMMAR, names.NEGOTIATION_ID, names.REQUEST_ID, names.SEMANTIC_PROFILE, names.SESSION_ID),
+    *(names.SYNTHESIS_ID, names.TASK_ID, AGIS_METHOD, AGIS_GRAMMAR, AGIS_NAMESPACE, API_KEY),
 )  # request headers read beyond those of HTTP itself
 EXPOSED_HEADERS: Final = (
-    "AGTP-Status",
-    "AGTP-API-Version",
-    "AGTP-Catalog-Warning",
-    "AGTP-Endpoint-Warning",
-    "Attribution-Record",
-    "Audit-ID",
-    "Cost-Estimate",
-    "Confirmation-ID",
-    "Content-Disposition",
-    "Content-Range",
-    "Contract-Synthesized",
-    "ETag",
-    "Idempotency-Replayed",
-    "Negotiation-ID",
-    "RateLimit",
-    "RateLimit-Policy",
-    "Request-ID",
-    "Response-ID",
-    "Retry-After",
-    "Semantic-Mapping",
-    "Server-ID",
-    "Synthesis-Id",
-    "Task-ID",
+    *("AGTP-Status", "AGTP-API-Version", "AGTP-Catalog-Warning", "AGTP-Endpoint-Warning", "Attribution-Record"),
+    *("Audit-ID", "Cost-Estimate", "Confirmation-ID", "Content-Disposition", "Content-Range", "Contract-Synthesized"),
+    *("ETag", "Idempotency-Replayed", "Negotiation-ID", "RateLimit", "RateLimit-Policy", "Request-ID", "Response-ID"),
+    *("Retry-After", "Semantic-Mapping", "Server-ID", "Synthesis-Id", "Task-ID"),
 )  # response headers that pages of other origins may read (Access-Control-Expose-Headers)
 _SINGLE: Final = ONCE | {*READ_HEADERS, "host", "origin"}  # headers of AGTP and of HTTP that may occur only once
 _PLAIN: Final = "/:@!$&'()*+,;=~-._"
@@ -129,8 +94,7 @@ SCHEMES: Final = {
     "key": "Bearer",
     "mtls": "Client-Certificate",
     "signed": "Agent-Signature",
-}
-"""Authentication scheme of a 401, by mode of `[auth]`; only Bearer is a registered scheme."""
+}  # authentication scheme of a 401, by mode of `[auth]`; only Bearer is a registered scheme
 _NAMES_REMEMBERED: Final = 512
 _names: dict[bytes, str] = {}  # cache of decoded header names: most clients send the same few
 _encoded: dict[str, bytes] = {}  # cache of encoded response header names
@@ -148,10 +112,8 @@ def local_path(scope: Scope) -> str:
 
 
 def _below(root: str, encoded: str) -> str | None:
-    """Remove the root, found in the decoded path, from the encoded path; return None if that is ambiguous.
-
-    The slashes of a root may be percent-encoded, so counting segments would remove the wrong ones.
-    """
+    """Remove the root, found in the decoded path, from the encoded path; return None if that is ambiguous."""
+    # The slashes of a root may be percent-encoded, so counting segments would remove the wrong ones.
     end = encoded.find("/", 1)
     while end >= 0:
         if unquote(encoded[:end]) == root:

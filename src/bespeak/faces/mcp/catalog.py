@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, Final, Protocol
 
 from bespeak.contract.confirmation import ListedCall
@@ -123,26 +124,14 @@ class CapabilitySearch:
 
 def join_within(names: Iterable[str], most: int) -> str:
     """Join names by commas; beyond `most` characters, say how many are left out."""
-    shown: list[str] = []
-    left_out, size = 0, 0
-    for name in names:
-        size += len(name) + 2
-        if size > most:
-            left_out += 1
-        else:
-            shown.append(name)
-    return ", ".join(shown) + (f" and {left_out} more" if left_out else "")
+    every = list(names)
+    shown = sum(size <= most for size in accumulate(len(name) + 2 for name in every))
+    return ", ".join(every[:shown]) + (f" and {len(every) - shown} more" if shown < len(every) else "")
 
 
 def _describe(tool: Tool) -> dict[str, Any]:
-    entry = tool.entry
-    return {
-        "name": tool.name,
-        "description": entry["description"],
-        "inputSchema": entry["inputSchema"],
-        "annotations": entry["annotations"],
-        "impact": tool.endpoint.semantic.impact,
-    }
+    told = {member: tool.entry[member] for member in ("description", "inputSchema", "annotations")}
+    return {"name": tool.name, **told, "impact": tool.endpoint.semantic.impact}
 
 
 def _free_name(name: str, tools: Mapping[str, Tool]) -> str:
@@ -218,46 +207,30 @@ class Backend(Protocol):
     """A service that can be called: inside this process, or at an address."""
 
     @property
-    def name(self) -> str:
-        """Name of the service."""
-
+    def name(self) -> str: ...
     @property
-    def server_id(self) -> str:
-        """Server id of the service."""
-
+    def server_id(self) -> str: ...
     @property
-    def version(self) -> str:
-        """Version of its contract."""
+    def version(self) -> str: ...  # of its contract
 
-    async def endpoints(self, *, refresh: bool = False) -> Sequence[Endpoint]:
-        """Return the endpoints. The same object is returned until they change; `refresh` looks for changes."""
-
-    def own(self, request: Any) -> RouteTable | None:
-        """Return what exists for the caller of a request; None if that is what exists for everyone."""
-
-    async def document(self, media_type: str, request: Any) -> bytes | None:
-        """Return the manifest or the AGIS document, as the caller may see it; None if there is none for it."""
-
-    def caller(self, request: Any) -> str:
-        """Return a text that identifies the caller of a request, for confirmations; `request` is None over stdio."""
-
-    def parties(self, request: Any) -> tuple[str, ...]:
-        """Return everyone behind a request, as far as it is known: none of them may confirm a call of it."""
-
-    async def calls(self, endpoint: Endpoint, arguments: Arguments, request: Any) -> tuple[ListedCall, ...] | Fault:
-        """List the calls that a composite would make; nothing for another endpoint. A fault says why it cannot."""
-
-    def is_confirmed(self, endpoint: Endpoint) -> bool:
-        """Return True if the service itself lets another party confirm every call of an endpoint."""
-
+    # The same object is returned until they change; `refresh` looks for changes.
+    async def endpoints(self, *, refresh: bool = False) -> Sequence[Endpoint]: ...
+    # What exists for the caller of a request, which is None over stdio; None if that is what exists for everyone.
+    def own(self, request: Any) -> RouteTable | None: ...
+    # The manifest or the AGIS document, as the caller may see it; None if there is none for it.
+    async def document(self, media_type: str, request: Any) -> bytes | None: ...
+    def caller(self, request: Any) -> str: ...  # identifies the caller of a request, for confirmations
+    # Everyone behind a request, as far as it is known: none of them may confirm a call of it.
+    def parties(self, request: Any) -> tuple[str, ...]: ...
+    # The calls that a composite would make; nothing for another endpoint. A fault says why they cannot be listed.
+    async def calls(self, endpoint: Endpoint, arguments: Arguments, request: Any) -> tuple[ListedCall, ...] | Fault: ...
+    # True if the service itself lets another party confirm every call of an endpoint.
+    def is_confirmed(self, endpoint: Endpoint) -> bool: ...
+    # Refuses what the service is known to refuse (authority, purchases), so that no user is asked in vain.
     def refuse(
-        self,
-        endpoint: Endpoint,
-        request: Any,
-        arguments: Arguments | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Outcome | None:
-        """Refuse what the service is known to refuse (authority, purchases), so that no user is asked in vain."""
-
-    async def call(self, endpoint: Endpoint, arguments: Arguments, headers: Mapping[str, str], request: Any) -> Outcome:
-        """Call an endpoint with the authority of the caller. `headers` are added to those of the backend."""
+        self, endpoint: Endpoint, request: Any, arguments: Arguments, headers: Mapping[str, str]
+    ) -> Outcome | None: ...
+    # With the authority of the caller. `headers` are added to those of the backend.
+    async def call(
+        self, endpoint: Endpoint, arguments: Arguments, headers: Mapping[str, str], request: Any
+    ) -> Outcome: ...

@@ -17,9 +17,8 @@ from bespeak.faces.http.reader import HttpHead
 from bespeak.faces.http.server import PROMPTED
 from bespeak.faces.http.translation import read_headers
 from bespeak.faces.mcp.lane import FastLane
-from bespeak.faces.mcp.message import ClientMessage, InvalidMessage, read_message
 from bespeak.faces.mcp.server import ToolServer
-from bespeak.faces.mcp.sessions import McpSessions
+from bespeak.faces.mcp.sessions import ClientMessage, InvalidMessage, McpSessions, read_message
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Connection, Malformed
 from bespeak.protocol.exchange.principal import Principal
@@ -27,8 +26,6 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, may_discover
 
 _INTERVAL: Final = 1.0  # seconds between looks for new endpoints, which other processes may have added to the store
-
-
 _NOTHING: Final = ClientMessage("2.0")  # a request without a body: not a POST, or for the SDK to refuse
 
 

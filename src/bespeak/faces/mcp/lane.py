@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import lru_cache, partial
+from types import MappingProxyType
 from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 import mcp_types as types
@@ -22,7 +23,7 @@ from starlette.requests import Request
 
 from bespeak.contract.mcp_tool import META, Tool
 from bespeak.faces.http.asgi import Application, Headers, HttpResponse
-from bespeak.faces.http.dispatched import DispatchBackend, judge, passed
+from bespeak.faces.http.dispatched import Begun, DispatchBackend, finish, judge, passed
 from bespeak.faces.http.guard import Guard
 from bespeak.faces.mcp.catalog import Wanted
 from bespeak.faces.mcp.results import read_shape
@@ -38,7 +39,6 @@ MODERN: Final = "2026-07-28"  # revision of the protocol without a handshake
 CALL: Final = "tools/call"
 LIST: Final = "tools/list"
 RequestId = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | str  # that can be written as it was read
-Begun = Outcome | Coroutine[Any, Any, Outcome]  # a call that is done, or has to be awaited
 _ABSENT: Final = Raw()
 _RESERVED: Final = b'"io.modelcontextprotocol/'
 _OWN: Final = frozenset({"modelcontextprotocol", "mcp", META.removesuffix("/")})
@@ -72,9 +72,6 @@ class MetaEnvelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=F
         return given + (self.client is not _ABSENT) + (self.level is not _ABSENT)
 
 
-_NONE: Final = MetaEnvelope()
-
-
 class _OpenMetaEnvelope(MetaEnvelope, frozen=True, forbid_unknown_fields=False, gc=False):
     """An envelope with members of other vendors."""
 
@@ -82,57 +79,52 @@ class _OpenMetaEnvelope(MetaEnvelope, frozen=True, forbid_unknown_fields=False, 
 EnvelopeT = TypeVar("EnvelopeT", bound=MetaEnvelope)
 
 
-class _CallParams(msgspec.Struct, Generic[EnvelopeT], frozen=True, forbid_unknown_fields=True, gc=False):
-    name: str
-    arguments: dict[str, Any] | None = None
-    envelope: EnvelopeT = field(name="_meta", default=_NONE)  # type: ignore[assignment]  # both kinds are alike empty
+class _Params(msgspec.Struct, Generic[EnvelopeT], frozen=True, forbid_unknown_fields=True, gc=False):
+    name: str | UnsetType = UNSET
+    arguments: dict[str, Any] | UnsetType | None = UNSET
+    envelope: EnvelopeT = field(name="_meta", default=MetaEnvelope())  # type: ignore[assignment]  # both are alike empty
 
 
-class PlainCall(
-    msgspec.Struct, Generic[EnvelopeT], tag_field="method", tag=CALL, frozen=True, forbid_unknown_fields=True, gc=False
-):
-    """A call that continues nothing: no answer of a user, no state of an earlier request."""
-
+class _Message(msgspec.Struct, Generic[EnvelopeT], frozen=True, forbid_unknown_fields=True, gc=False):
     jsonrpc: Literal["2.0"]
     id: RequestId
-    params: _CallParams[EnvelopeT]
+    method: Literal["tools/call", "tools/list"]
+    params: _Params[EnvelopeT] = _Params()
 
 
-class _ListParams(msgspec.Struct, Generic[EnvelopeT], frozen=True, forbid_unknown_fields=True, gc=False):
-    envelope: EnvelopeT = field(name="_meta", default=_NONE)  # type: ignore[assignment]  # as above
+class PlainMessage(msgspec.Struct, frozen=True, gc=False):
+    """A call that continues nothing (no answer of a user, no state of an earlier request), or a list's first page."""
 
-
-class PlainList(
-    msgspec.Struct, Generic[EnvelopeT], tag_field="method", tag=LIST, frozen=True, forbid_unknown_fields=True, gc=False
-):
-    """A request for the first page of tools."""
-
-    jsonrpc: Literal["2.0"]
     id: RequestId
-    params: _ListParams[EnvelopeT] = _ListParams()
+    name: str | None  # of the tool to call; None for the list of tools
+    arguments: dict[str, Any]
+    envelope: MetaEnvelope
 
 
-PlainMessage = PlainCall[MetaEnvelope] | PlainList[MetaEnvelope]
-_decode: Final[Callable[[bytes], PlainMessage]] = msgspec.json.Decoder(PlainMessage).decode
-_FOREIGN: Final = PlainCall[_OpenMetaEnvelope] | PlainList[_OpenMetaEnvelope]
-_decode_foreign: Final[Callable[[bytes], PlainMessage]] = msgspec.json.Decoder(_FOREIGN).decode
+_decode: Final = msgspec.json.Decoder(_Message[MetaEnvelope]).decode
+_decode_foreign: Final = msgspec.json.Decoder(_Message[_OpenMetaEnvelope]).decode
 _MEMBERS: Final = frozenset(MetaEnvelope.__struct_encode_fields__)
 
 
 def read_plain(body: bytes) -> PlainMessage | None:
     """Read a message; return None if it is not plain."""
+    message: _Message[Any]
     try:
         try:
             message = _decode(body)
         except msgspec.ValidationError:
-            return _read_foreign(body)
+            message = _read_foreign(body)
+        params = message.params
         if not body.isascii():
             body.decode()  # raw members are not decoded
-        if body.count(_RESERVED) != message.params.envelope.reserved or b"\\" in body:
+        if body.count(_RESERVED) != params.envelope.reserved or b"\\" in body:
             _parse(body)  # a raw member may occur twice, and both are parsed
     except (ValueError, RecursionError):
         return None
-    return message
+    if message.method == CALL and params.name is not UNSET:
+        return PlainMessage(message.id, params.name, params.arguments or {}, params.envelope)
+    is_list = message.method == LIST and params.name is UNSET and params.arguments is UNSET
+    return PlainMessage(message.id, None, {}, params.envelope) if is_list else None
 
 
 def _parse(text: bytes) -> Any:
@@ -141,7 +133,7 @@ def _parse(text: bytes) -> Any:
     return json.loads(text)
 
 
-def _read_foreign(body: bytes) -> PlainMessage:
+def _read_foreign(body: bytes) -> _Message[_OpenMetaEnvelope]:
     """Read a message with members of other vendors in `_meta`, which nobody here reads. Raises ValueError otherwise."""
     message = _decode_foreign(body)
     if not all(name in _MEMBERS or _is_foreign(name) for name in _parse(body).get("params", {}).get("_meta", ())):
@@ -162,35 +154,20 @@ def accepts_both(accept: str) -> bool:
     return all(check_accept_headers(Request({"type": "http", "headers": [(b"accept", accept.encode())]})))
 
 
-class Envelopes:
-    """Envelopes that the SDK's own models have accepted."""
-
-    def __init__(self) -> None:
-        self._known: set[tuple[bytes, bytes, bytes]] = set()
-
-    def accept(self, envelope: MetaEnvelope) -> bool:
-        """Return True if the SDK accepts an envelope of the modern era; it is asked once."""
-        if envelope.version != MODERN or envelope.capabilities is _ABSENT:
-            return False
-        key = bytes(envelope.capabilities), bytes(envelope.client), bytes(envelope.level)
-        if key in self._known:
-            return True
-        if sum(map(len, key)) > _LONGEST_ENVELOPE or not _is_valid_envelope(*key):
-            return False
-        if len(self._known) >= _MOST_ENVELOPES:
-            self._known.clear()
-        self._known.add(key)
-        return True
+def accepts(envelope: MetaEnvelope) -> bool:
+    """Return True if the SDK accepts an envelope of the modern era; it is asked once."""
+    if envelope.version != MODERN or envelope.capabilities is _ABSENT:
+        return False
+    capabilities, client, level = bytes(envelope.capabilities), bytes(envelope.client), bytes(envelope.level)
+    is_short = len(capabilities) + len(client) + len(level) <= _LONGEST_ENVELOPE
+    return is_short and _is_valid_envelope(capabilities, client, level)
 
 
+@lru_cache(_MOST_ENVELOPES)
 def _is_valid_envelope(capabilities: bytes, client: bytes, level: bytes) -> bool:
-    named = {
-        types.CLIENT_CAPABILITIES_META_KEY: capabilities,
-        types.CLIENT_INFO_META_KEY: client,
-        types.LOG_LEVEL_META_KEY: level,
-    }
+    keys = types.CLIENT_CAPABILITIES_META_KEY, types.CLIENT_INFO_META_KEY, types.LOG_LEVEL_META_KEY
     try:
-        meta = {name: _parse(text) for name, text in named.items() if text}
+        meta = {key: _parse(text) for key, text in zip(keys, (capabilities, client, level), strict=True) if text}
         params = {"name": "x", "_meta": {types.PROTOCOL_VERSION_META_KEY: MODERN, **meta}}
         validate_client_request(CALL, MODERN, params)
         types.CallToolRequestParams.model_validate(params, by_name=False)
@@ -256,7 +233,6 @@ class FastLane:
         self._backend = backend
         self._guard = guard
         self._sessions = sessions
-        self._envelopes = Envelopes()
         self._stamp = {SERVER_INFO_META_KEY: tools.server.server_info_stamp}
         self._known: Mapping[str, Tool] = {}
         self._plain: dict[str, Tool] = {}
@@ -281,17 +257,15 @@ class FastLane:
         if message is None or not self._is_current():
             return None
         is_modern = version == MODERN
-        if not (self._is_consistent(message, headers) if is_modern else _is_earlier(message, body)):
+        if not (_is_consistent(message, headers) if is_modern else _is_earlier(message, body)):
             return None
         sent = passed(headers)
         call = self._backend.identify(sent, connection)
         # Credentials that are refused, keys that have to be fetched, or strangers, for whom no name is looked up.
         if not isinstance(call, Call) or not may_discover(call):
             return None
-        wanted = None if isinstance(message, PlainList) else self._find(message)
-        if wanted is None and isinstance(message, PlainCall):
-            return None
-        if wanted is None and self._backend.own_table(call.principal) is not None:
+        wanted = None if message.name is None else self._find(message.name, message)
+        if wanted is None and (message.name is not None or self._backend.own_table(call.principal) is not None):
             return None
         session = None
         if not is_modern and self._sessions is not None:
@@ -301,28 +275,22 @@ class FastLane:
         request = PlainRequest(message, call, sent, is_modern, session)
         return self._list(request) if wanted is None else self._call(request, wanted)
 
-    def _find(self, message: PlainCall[MetaEnvelope]) -> Wanted | None:
+    def _find(self, name: str, message: PlainMessage) -> Wanted | None:
         """Find what a call reaches, by its name or by the search; return None if the call is not plain."""
-        params = message.params
-        key, arguments = params.envelope.key, params.arguments or {}
+        key, arguments = message.envelope.key, message.arguments
         if not (key is None or is_header_value(key)):
             return None
-        if (tool := self._plain.get(params.name)) is not None:
-            return Wanted(tool, arguments) if _are_valid_arguments(tool, arguments) else None
-        search, named = self._tools.catalog.search, arguments.get("name")
-        if params.name != search.caller.name or not isinstance(named, str) or named not in self._plain:
-            return None
-        wanted = search.unwrap(arguments)
-        if isinstance(wanted, Outcome) or read_shape(wanted.tool, wanted.shape) is not None:
-            return None
-        return wanted if _are_valid_arguments(wanted.tool, wanted.arguments) else None
-
-    def _is_consistent(self, message: PlainMessage, headers: Mapping[str, str]) -> bool:
-        if isinstance(message, PlainCall):
-            named = headers.get("mcp-method") == CALL and headers.get("mcp-name") == message.params.name
+        wanted: Wanted | Outcome
+        if (tool := self._plain.get(name)) is not None:
+            wanted = Wanted(tool, arguments)
         else:
-            named = headers.get("mcp-method") == LIST
-        return named and self._envelopes.accept(message.params.envelope)
+            search, named = self._tools.catalog.search, arguments.get("name")
+            if name != search.caller.name or not isinstance(named, str) or named not in self._plain:
+                return None
+            wanted = search.unwrap(arguments)
+            if isinstance(wanted, Outcome) or read_shape(wanted.tool, wanted.shape) is not None:
+                return None
+        return wanted if _are_valid_arguments(wanted.tool, wanted.arguments) else None
 
     def _list(self, request: PlainRequest) -> HttpResponse:
         if (refused := self._backend.count(request.call)) is not None:
@@ -339,7 +307,7 @@ class FastLane:
         tool = wanted.tool
         if self._guard.challenges and judge(request.call, tool.endpoint) is not None:
             return None
-        envelope = request.message.params.envelope
+        envelope = request.message.envelope
         if envelope.key is not None:
             request.sent[IDEMPOTENCY_KEY] = envelope.key
         progress = None if envelope.token is msgspec.UNSET else TokenProgress(envelope.token)
@@ -351,7 +319,7 @@ class FastLane:
                 and begun.confirmation_id is None
                 and (progress is None or not progress.is_told)
             ):
-                return request.reply(b"result", self._write(request, self._result(request, wanted, begun)))
+                return self._reply(request, wanted, begun)
         except Exception as error:  # noqa: BLE001 - it is logged
             return request.reply(b"result", self._write(request, self._tools.fail(tool, error)))
         answer = self._finish(request, wanted, begun, progress)
@@ -364,28 +332,27 @@ class FastLane:
             progress.follow(waiting)
         return waiting
 
-    def _begin(self, request: PlainRequest, wanted: Wanted, own: Mapping[str, str] | None = None) -> Begun:
-        sent, connection = {**request.sent, **(own or {})}, request.call.request.connection
+    def _begin(self, request: PlainRequest, wanted: Wanted, own: Mapping[str, str] = MappingProxyType({})) -> Begun:
+        sent, connection = {**request.sent, **own}, request.call.request.connection
         return self._backend.begin(wanted.tool.endpoint, wanted.arguments, sent, connection)
 
     async def _finish(
         self, request: PlainRequest, wanted: Wanted, begun: Begun, progress: TokenProgress | None
     ) -> HttpResponse:
         async def call_again(own: Mapping[str, str]) -> Outcome:
-            again = self._begin(request, wanted, {name.lower(): value for name, value in own.items()})
-            return again if isinstance(again, Outcome) else await again
+            return await finish(self._begin(request, wanted, own))
 
         try:
             async with progress or nullcontext():  # the handler may begin only now, after the store has been asked
-                outcome = begun if isinstance(begun, Outcome) else await begun
-                outcome = await self._tools.confirm(outcome, call_again)
-            result = self._result(request, wanted, outcome)
+                outcome = await self._tools.confirm(await finish(begun), call_again)
+            return self._reply(request, wanted, outcome)
         except Exception as error:  # noqa: BLE001 - it is logged
-            result = self._tools.fail(wanted.tool, error)
-        return request.reply(b"result", self._write(request, result))
+            return request.reply(b"result", self._write(request, self._tools.fail(wanted.tool, error)))
 
-    def _result(self, request: PlainRequest, wanted: Wanted, outcome: Outcome) -> dict[str, Any]:
-        return self._tools.results.write(wanted.tool, outcome, wanted.arguments, request.call.agent_id or "")
+    def _reply(self, request: PlainRequest, wanted: Wanted, outcome: Outcome) -> HttpResponse:
+        caller = request.call.agent_id or ""
+        result = self._tools.results.write(wanted.tool, outcome, wanted.arguments, caller)
+        return request.reply(b"result", self._write(request, result))
 
     def _write(self, request: PlainRequest, result: dict[str, Any]) -> bytes:
         """Write a result, with the members that the SDK adds to all of those of the modern era."""
@@ -396,7 +363,7 @@ class FastLane:
 
     def _is_current(self) -> bool:
         """Return True if the tools are those of the present endpoints; the SDK's way reads them anew."""
-        tools = self._tools.known
+        tools = self._tools.catalog.tools
         if tools is not self._known:
             self._known = tools
             self._listings.clear()
@@ -416,6 +383,13 @@ def _are_valid_arguments(tool: Tool, arguments: dict[str, Any]) -> bool:
         return False
 
 
+def _is_consistent(message: PlainMessage, headers: Mapping[str, str]) -> bool:
+    if message.name is None:
+        return headers.get("mcp-method") == LIST and accepts(message.envelope)
+    named = headers.get("mcp-method") == CALL and headers.get("mcp-name") == message.name
+    return named and accepts(message.envelope)
+
+
 def _is_earlier(message: PlainMessage, body: bytes) -> bool:
     """Return True if a message has nothing of the modern era, and is not nested too deeply for the SDK's parser."""
-    return not message.params.envelope.reserved and body.count(b"{") + body.count(b"[") < _DEEPEST
+    return not message.envelope.reserved and body.count(b"{") + body.count(b"[") < _DEEPEST

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -161,22 +161,15 @@ Page = types.PaginatedRequestParams | None
 ResultT = TypeVar("ResultT")
 
 
+@dataclass(eq=False)
 class ResourceReader:
-    def __init__(
-        self,
-        backend: Backend,
-        catalog: Callable[[], Awaitable[ToolCatalog]],
-        meet: Callable[[Context], None],
-        kept: KeptResults | None,
-    ) -> None:
-        """Serve a backend; `meet` is called for every client that reads a list, `kept` are results too long."""
-        self._kept = kept
-        self._backend = backend
-        self._catalog = catalog
-        self._meet = meet
-        self._described: ToolCatalog | None = None
-        self._prompts: dict[str, NamespacePrompt] = {}
-        self._offers = Offers(())
+    _backend: Backend
+    _catalog: Callable[[], Awaitable[ToolCatalog]]
+    _meet: Callable[[Context], None]  # called for every client that reads a list
+    _kept: KeptResults | None  # results that were too long
+    _described: ToolCatalog | None = None
+    _prompts: dict[str, NamespacePrompt] = field(default_factory=dict)
+    _offers: Offers = field(default_factory=lambda: Offers(()))
 
     @property
     def uris(self) -> Iterable[str]:

@@ -132,9 +132,6 @@ class WantedShape:
     hints: TokenHints
     fields: str
 
-    def apply(self, tool: Tool, output: Any) -> Any:
-        return shaping_of(tool).apply(self.hints, output)
-
 
 @lru_cache(maxsize=1024)
 def shaping_of(tool: Tool) -> Shaping:
@@ -199,7 +196,7 @@ class Results:
 
     def _shaped(self, tool: Tool, outcome: Outcome, result: Result, shape: WantedShape) -> tuple[Outcome, Result]:
         """Apply what the caller has asked for. A selection that lacks required members is a partial result."""
-        output = shape.apply(tool, outcome.output)
+        output = shaping_of(tool).apply(shape.hints, outcome.output)
         less = replace(outcome, output=output)
         if tool.output is None or tool.output.is_valid({RESULT: output} if tool.wraps else output):
             return less, result_of(tool, less)

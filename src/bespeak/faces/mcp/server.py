@@ -32,6 +32,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.headers import is_header_value
 from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
+from bespeak.runtime.identity.authority import SAID
 from bespeak.runtime.route_table import RouteTable
 from bespeak.state.store.commands.cases import ACCEPTED, Case
 
@@ -93,18 +94,8 @@ class Audience:
                 del self._sessions[key]
 
 
-_HEADERS: Final = (
-    names.BUDGET_LIMIT,
-    names.CART_DIGEST,
-    names.IDEMPOTENCY_KEY,
-    names.INTENT_ASSERTION,
-    names.MERCHANT_ID,
-    names.MERCHANT_MANIFEST_FINGERPRINT,
-    names.REQUEST_ID,
-    names.SEMANTIC_PROFILE,
-    names.SESSION_ID,
-    names.TASK_ID,
-)  # Headers that a client can send with one call, as members of its `_meta`. None of them gives authority.
+# Headers that a client can send with one call, as members of its `_meta`. None of them gives authority.
+_HEADERS: Final = (*SAID, names.IDEMPOTENCY_KEY, names.SEMANTIC_PROFILE)
 _FAILED: Final = Refused(
     status.SERVER_ERROR, "server-error", "The call failed inside the MCP server; its log has the reason."
 )
@@ -158,10 +149,6 @@ class ToolServer:
         )
         # The SDK's tracing costs a fifth of a call, and nothing exports it.
         self.server.middleware.clear()
-
-    @property
-    def known(self) -> Mapping[str, Tool]:
-        return self.catalog.tools
 
     async def find(self, name: str) -> Tool | None:
         """Find a tool by its name; look for new ones if it is not known."""
@@ -290,7 +277,7 @@ class ToolServer:
         if case_id is None:
             return outcome
         if outcome.error.get("confirmation_status") == ACCEPTED:
-            return await call({"Confirmation-ID": case_id})
+            return await call({names.CONFIRMATION_ID: case_id})
         return Outcome(outcome.status, error={**outcome.error, "remedy": self._asking.remedy(case_id, demanded=True)})
 
     async def _find_wanted(

@@ -1,4 +1,8 @@
-"""Sessions of earlier revisions of MCP, in the memory of one process, and the answers they wait for."""
+"""Messages of MCP clients, sessions of earlier revisions in the memory of one process, and the answers they wait for.
+
+The SDK accepts more than JSON (NaN, half a character, UTF-16), leaves some messages unanswered, and shows clients of
+earlier revisions the report of its validator. So a message is read here before the SDK reads it.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,98 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
+from mcp_types import INVALID_REQUEST, PARSE_ERROR
+from msgspec import UNSET, UnsetType
 
 from bespeak.faces.http.asgi import Headers, HttpResponse, Message, Receive, Scope, Send, send_response
-from bespeak.faces.mcp import message as client
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+
+class Params(msgspec.Struct):
+    """Parameters that decide what a message is about."""
+
+    name: str = ""
+    arguments: msgspec.Raw = msgspec.Raw(b"{}")
+    requestId: Any = None  # noqa: N815 - the name on the wire
+
+
+class _Error(msgspec.Struct):
+    code: int
+    message: str
+
+
+class ClientMessage(msgspec.Struct):
+    """A request, a notification, or the answer to a question."""
+
+    jsonrpc: Literal["2.0"]
+    method: str = ""
+    id: Any = UNSET
+    params: Params | None = None
+    result: dict[str, Any] | UnsetType = UNSET
+    error: _Error | UnsetType = UNSET
+
+    @property
+    def is_valid(self) -> bool:
+        """True if the members belong together, and the id is one."""
+        if self.method:
+            return self.id is UNSET or is_id(self.id)
+        return self.error is not UNSET or (self.result is not UNSET and is_id(self.id))
+
+
+class InvalidMessage(NamedTuple):
+    """The JSON-RPC error that answers what is not a message."""
+
+    code: int
+    message: str
+    id: str | int | None
+
+    def encode(self) -> bytes:
+        error = {"code": self.code, "message": self.message}
+        return msgspec.json.encode({"jsonrpc": "2.0", "id": self.id, "error": error})
+
+
+class _Identified(msgspec.Struct):
+    id: Any = None
+
+
+_read_message: Final = msgspec.json.Decoder(ClientMessage).decode
+_identify: Final = msgspec.json.Decoder(_Identified).decode
+
+
+def read_message(data: bytes) -> ClientMessage | InvalidMessage:
+    """Read a message, and all of it: what is passed on must be JSON."""
+    try:
+        msgspec.json.decode(data)
+        message = _read_message(data)
+    except msgspec.ValidationError as error:
+        return InvalidMessage(INVALID_REQUEST, f"This is not one JSON-RPC message: {error}", _id_of(data))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return InvalidMessage(PARSE_ERROR, "This is not JSON in UTF-8", None)
+    if not message.is_valid:
+        return InvalidMessage(INVALID_REQUEST, "This is not one JSON-RPC message with a valid id", _valid(message.id))
+    return message
+
+
+def is_id(value: object) -> bool:
+    return isinstance(value, (str, int)) and not isinstance(value, bool)
+
+
+def _id_of(data: bytes) -> str | int | None:
+    try:
+        return _valid(_identify(data).id)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # it is found wrong at its first fault
+        return None
+
+
+def _valid(value: Any) -> str | int | None:
+    return value if is_id(value) else None
+
 
 Answer = Coroutine[Any, Any, HttpResponse]
 INTERVAL: Final = 15.0  # seconds of silence before a sign of life, as by the SDK: proxies close idle connections
@@ -152,35 +239,28 @@ class McpSession:
             self.cancel(request_id)
 
 
+@dataclass(eq=False)
 class McpSessions:
-    """Passes requests on to the SDK, which would refuse new sessions when there are many, until old ones are idle.
+    """Passes requests on to the SDK, which would refuse new sessions when there are many, until old ones are idle."""
 
-    Here the session that was unused for longest ends, of the agent that has the most: nobody can lock others out.
-    """
+    # Here the session that was unused for longest ends, of the agent that has the most: nobody can lock others out.
 
-    def __init__(
-        self,
-        manager: StreamableHTTPSessionManager,
-        ended: Callable[[str], None],
-        *,
-        most: int = MOST_SESSIONS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Bound the sessions of `manager`; `ended` is told the id of each that ends."""
-        self._manager = manager
-        self._ended = ended
-        self._most = most
-        self._clock = clock
-        self._open: dict[str, McpSession] = {}  # by id, those unused for longest first; the SDK may have ended some
+    _manager: StreamableHTTPSessionManager
+    _ended: Callable[[str], None]  # is told the id of each session that ends
+    _: KW_ONLY
+    most: int = MOST_SESSIONS
+    clock: Callable[[], float] = time.monotonic
+    # By id, those unused for longest first; the SDK may have ended some.
+    _open: dict[str, McpSession] = field(init=False, default_factory=dict)
 
     def find(self, session_id: str | None, agent_id: str | None) -> McpSession | None:
         """Return the session of an agent; None if the SDK has not answered in it of late."""
         session = self._open.get(session_id or "")
-        if session is None or session.owner != (agent_id or "") or self._clock() - session.seen > FRESH:
+        if session is None or session.owner != (agent_id or "") or self.clock() - session.seen > FRESH:
             return None
         return session
 
-    async def handle(self, scope: Scope, asked: client.ClientMessage, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, asked: ClientMessage, receive: Receive, send: Send) -> None:
         """Answer a message of any era."""
         if self._manager.stateless and scope["method"] == "GET":
             await send_response(_NO_STREAM, scope["method"], send)  # nothing would ever be sent in it
@@ -189,7 +269,7 @@ class McpSessions:
         session = None if header is None else self._open.get(header[1].decode("latin-1"))
         if header is None or session is None:
             await self._manager.handle_request(scope, receive, self._noting(scope, send))
-            while len(self._open) > self._most:
+            while len(self._open) > self.most:
                 await self._end(self._longest_unused())
             return
         owner = _owner(scope)
@@ -233,7 +313,7 @@ class McpSessions:
                 if message["status"] == 404:
                     self._forget(session)
             elif is_live and method in _NOTED and _is_result(message.get("body", b"")):
-                session.seen = self._clock()
+                session.seen = self.clock()
             await send(message)
 
         return observing
@@ -277,11 +357,11 @@ class _Answered(msgspec.Struct):
     result: msgspec.Raw
 
 
-_read = msgspec.json.Decoder(_Answered).decode
-
-
 def _is_result(part: bytes) -> bool:
     try:
-        return part.startswith(b"event: message") and bool(_read(part.partition(b"data: ")[2]))
+        return part.startswith(b"event: message") and bool(_read_answer(part.partition(b"data: ")[2]))
     except msgspec.DecodeError:
         return False
+
+
+_read_answer: Final = msgspec.json.Decoder(_Answered).decode
