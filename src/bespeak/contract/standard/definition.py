@@ -26,6 +26,9 @@ SHARE: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 1}
 METHOD: Final[Schema] = {"type": "string", "pattern": "^[A-Z][A-Z0-9_-]{0,63}$"}
 PATH: Final[Schema] = {"type": "string", "pattern": "^/[!-~]{0,1023}$"}
 EXPRESSION: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 4000}  # schema of an expression in CEL
+_WORDS: Final[Mapping[str, Schema]] = {
+    name: one for name, one in globals().items() if name.isupper() and isinstance(one, dict)
+}  # the schemas above by their names, with which members are written
 
 
 def one_of(*values: str) -> Schema:
@@ -34,6 +37,24 @@ def one_of(*values: str) -> Schema:
 
 def list_of(item: Schema, *, least: int = 0, most: int = 1000) -> Schema:
     return {"type": "array", "items": item, "minItems": least, "maxItems": most}
+
+
+def members(written: str, /, **words: Schema) -> dict[str, Schema]:
+    """Read members as `delivery_id: NAME, status: delivered | queued, attempt: 1..20, notified?: [NAME]` has them.
+
+    A word in capitals is a schema: one of this module, or of `words`. Other words are the values of an enumeration.
+    """
+    parts = (member.split(":") for member in written.split(","))
+    return {name.strip(): _read(kind.strip(), {**_WORDS, **words}) for name, kind in parts}
+
+
+def _read(kind: str, words: Mapping[str, Schema]) -> Schema:
+    if kind.startswith("["):
+        return list_of(words[kind[1:-1]])
+    if ".." in kind:
+        least, most = kind.split("..")
+        return {"type": "integer", "minimum": int(least), **({"maximum": int(most)} if most else {})}
+    return words[kind] if kind.isupper() else one_of(*kind.split(" | "))
 
 
 def object_of(members: Mapping[str, Schema], *, closed: bool = False) -> Schema:

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from bespeak.contract.agent import DEFAULT_ZONE, ORG_ASSERTED, Agent
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.standard.definition import (
-    ANYTHING,
-    INVALID_TIME,
-    NOT_LISTED,
-    NOT_OWN_CHANNEL,
-    OBJECT,
-    SHARE,
-    TEXT,
-    MethodError,
-    StandardMethod,
-    one_of,
-)
+from bespeak.contract.standard import definition as d
+from bespeak.contract.standard.definition import MethodError, StandardMethod
 from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import Scopes
 
@@ -100,62 +91,58 @@ def _texts(value: object) -> Iterable[str]:
 ID_SCHEMA: Final[Mapping[str, Any]] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}  # an Agent-ID or an Audit-ID
 NEGOTIATED_ID_SCHEMA: Final[Mapping[str, Any]] = {"type": "string", "pattern": "^[!-~]{1,128}$"}
 """Schema of the id of a proposal or a synthesis: it is looked up, and PostgreSQL takes no NUL."""
-_TEXT_OR_OBJECT: Final[Mapping[str, Any]] = {"type": ["string", "object"]}
-_TEXT_OR_LIST: Final[Mapping[str, Any]] = {"type": ["string", "array"]}
-FORMAT_SCHEMA: Final = one_of("manifest", "json", "certificate", "status")  # a document about an agent (core 3)
+FORMAT_SCHEMA: Final = d.one_of("manifest", "json", "certificate", "status")  # a document about an agent (core 3)
+_members = partial(
+    d.members,
+    TEXT_OR_OBJECT={"type": ["string", "object"]},
+    TEXT_OR_LIST={"type": ["string", "array"]},
+    FILTER=FILTER_SCHEMA,
+    FORMAT=FORMAT_SCHEMA,
+    NEGOTIATED_ID=NEGOTIATED_ID_SCHEMA,
+)
 FLOOR: Final[tuple[StandardMethod, ...]] = (
     StandardMethod(
         name="QUERY",
         description="Answers a question from the content this server has registered.",
         intent="Find content that answers a stated need for information.",
         outcome="Matching content is returned, each piece with its source and a confidence.",
-        takes={
-            "intent": _TEXT_OR_OBJECT,
-            "scope?": _TEXT_OR_LIST,
-            "format?": one_of("structured", "natural", "raw"),
-            "confidence_threshold?": SHARE,
-            "modality?": one_of("mcp.resource"),
-            "mcp_resource_uri?": TEXT,
-        },
+        takes=_members(
+            "intent: TEXT_OR_OBJECT, scope?: TEXT_OR_LIST, format?: structured | natural | raw, "
+            "confidence_threshold?: SHARE, modality?: mcp.resource, mcp_resource_uri?: TEXT"
+        ),
     ),
     StandardMethod(
         name="DISCOVER",
         description="Returns the server manifest, or the endpoints and agents that meet the criteria.",
         intent="Find endpoints and agents to talk to on this server.",
         outcome="The manifest or a ranked list of candidates is returned.",
-        takes={
-            "criteria?": _TEXT_OR_OBJECT,
-            "filter?": FILTER_SCHEMA,
-            "max_results?": {"type": "integer", "minimum": 1, "maximum": 1000},
-            "target?": one_of("manifest", "methods", "agents"),
-        },
+        takes=_members(
+            "criteria?: TEXT_OR_OBJECT, filter?: FILTER, max_results?: 1..1000, target?: manifest | methods | agents"
+        ),
     ),
     StandardMethod(
         name="DESCRIBE",
         description="Describes what this server can do, or who an agent is: the one named, or the one that calls.",
         intent="Describe the capabilities of this server.",
         outcome="A capability document or an identity document is returned.",
-        takes={"agent_id?": TEXT, "format?": FORMAT_SCHEMA, "capability_domains?": _TEXT_OR_LIST, "version_min?": TEXT},
+        takes=_members("agent_id?: TEXT, format?: FORMAT, capability_domains?: TEXT_OR_LIST, version_min?: TEXT"),
     ),
     StandardMethod(
         name="SUMMARIZE",
         description="Condenses a source to what matters for a reader.",
         intent="Summarize the given source.",
         outcome="A summary of the source is returned with the hash of what was read.",
-        takes={
-            "source": TEXT,
-            "length?": one_of("brief", "standard", "detailed"),
-            "focus?": TEXT,
-            "format?": one_of("bullets", "prose", "structured"),
-            "audience?": TEXT,
-        },
+        takes=_members(
+            "source: TEXT, length?: brief | standard | detailed, focus?: TEXT, format?: bullets | prose | structured, "
+            "audience?: TEXT"
+        ),
     ),
     StandardMethod(
         name="PLAN",
         description="Lays out the steps towards a goal without taking any of them.",
         intent="Plan the calls that reach a stated goal.",
         outcome="An ordered list of calls is returned; nothing has been executed.",
-        takes={"goal": _TEXT_OR_OBJECT, "constraints?": _TEXT_OR_OBJECT, "available_methods?": _TEXT_OR_LIST},
+        takes=_members("goal: TEXT_OR_OBJECT, constraints?: TEXT_OR_OBJECT, available_methods?: TEXT_OR_LIST"),
     ),
     StandardMethod(
         name="PROPOSE",
@@ -171,7 +158,7 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
                 *("namespace?", "intent?", "contract_version?", "session_id?", "requested_duration?", "persistent?"),
                 *("scope_requested?", "required_scopes?", "errors?"),
             ),
-            ANYTHING,
+            d.ANYTHING,
         ),
         takes_anything=True,
     ),
@@ -182,16 +169,12 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         outcome="The action has been carried out and its result is returned.",
         impact="irreversible",
         idempotent=False,
-        takes={
-            "action?": TEXT,
-            "parameters?": OBJECT,
-            "payload?": ANYTHING,
-            "payload_type?": TEXT,
-            "idempotency_key?": TEXT,
-            "plan_id?": {"type": "string", "pattern": "^plan-[0-9a-f]{32}$"},
-            "plan?": {"type": ["array", "object"]},
-            "timeout?": {"type": "number", "exclusiveMinimum": 0, "maximum": 366 * 86400},
-        },
+        takes=d.members(
+            "action?: TEXT, parameters?: OBJECT, payload?: ANYTHING, payload_type?: TEXT, idempotency_key?: TEXT, "
+            "plan_id?: PLAN_ID, plan?: LIST_OR_OBJECT, timeout?: SECONDS",
+            PLAN_ID={"type": "string", "pattern": "^plan-[0-9a-f]{32}$"},
+            LIST_OR_OBJECT={"type": ["array", "object"]},
+        ),
     ),
     StandardMethod(
         name="DELEGATE",
@@ -200,16 +183,11 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         outcome="A signed token is returned, by which the delegate acts with the authority it was given.",
         impact="reversible",
         idempotent=False,
-        takes={
-            "target_agent_id": TEXT,
-            "task": _TEXT_OR_OBJECT,
-            "authority_scope": _TEXT_OR_LIST,
-            "delegation_token": TEXT,
-            "callback?": TEXT,
-            "deadline?": TEXT,
-            "depth?": {"type": "integer", "minimum": 0, "maximum": 7},
-        },
-        errors=(INVALID_TIME,),
+        takes=_members(
+            "target_agent_id: TEXT, task: TEXT_OR_OBJECT, authority_scope: TEXT_OR_LIST, delegation_token: TEXT, "
+            "callback?: TEXT, deadline?: TEXT, depth?: 0..7"
+        ),
+        errors=(d.INVALID_TIME,),
         recorded=("target_agent_id", "authority_scope"),
     ),
     StandardMethod(
@@ -218,18 +196,13 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         intent="Escalate a decision the agent must not take alone.",
         outcome="The decision waits with its recipient and the task is paused.",
         impact="reversible",
-        takes={
-            "task_id": TEXT,
-            "reason": one_of(
-                "confidence_threshold", "scope_limit", "ethical_flag", "ambiguous_instruction", "resource_unavailable"
-            ),
-            "context": OBJECT,
-            "priority?": one_of("urgent", "normal", "low"),
-            "recipient?": TEXT,
-            "deadline?": TEXT,
-        },
+        takes=_members(
+            "task_id: TEXT, "
+            "reason: confidence_threshold | scope_limit | ethical_flag | ambiguous_instruction | resource_unavailable, "
+            "context: OBJECT, priority?: urgent | normal | low, recipient?: TEXT, deadline?: TEXT"
+        ),
         errors=(
-            INVALID_TIME,
+            d.INVALID_TIME,
             MethodError("unknown-recipient", status.NOT_FOUND, "Nobody has the name of the recipient."),
         ),
         recorded=("task_id", "reason", "recipient"),
@@ -240,12 +213,9 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         intent="Confirm the outcome of a pending decision.",
         outcome="The decision is recorded with its time and an attestation id.",
         impact="irreversible",
-        takes={
-            "target_id": TEXT,
-            "status": one_of("accepted", "rejected", "deferred"),
-            "reason?": TEXT,
-            "attestation?": _TEXT_OR_OBJECT,
-        },
+        takes=_members(
+            "target_id: TEXT, status: accepted | rejected | deferred, reason?: TEXT, attestation?: TEXT_OR_OBJECT"
+        ),
         recorded=("target_id", "status"),
     ),
     StandardMethod(
@@ -255,14 +225,11 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         outcome="The session is suspended and a single-use resumption nonce is returned.",
         impact="reversible",
         idempotent=False,
-        takes={
-            "session_id?": TEXT,
-            "reason?": one_of("awaiting_input", "resource_limit", "scheduled_pause", "external_dependency"),
-            "resume_by?": TEXT,
-            "checkpoint?": ANYTHING,
-            "synthesis_id?": NEGOTIATED_ID_SCHEMA,
-        },
-        errors=(INVALID_TIME,),
+        takes=_members(
+            "session_id?: TEXT, reason?: awaiting_input | resource_limit | scheduled_pause | external_dependency, "
+            "resume_by?: TEXT, checkpoint?: ANYTHING, synthesis_id?: NEGOTIATED_ID"
+        ),
+        errors=(d.INVALID_TIME,),
     ),
     StandardMethod(
         name="NOTIFY",
@@ -271,22 +238,18 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         outcome="The message is accepted for delivery and a receipt is returned.",
         impact="irreversible",
         idempotent=False,
-        takes={
-            "recipient": TEXT,
-            "content": ANYTHING,
-            "urgency?": one_of("critical", "informational", "background"),
-            "delivery_guarantee?": one_of("at_most_once", "at_least_once", "exactly_once"),
-            "expiry?": TEXT,
-            "event?": TEXT,
-            "subscription_id?": TEXT,
-        },
+        takes=_members(
+            "recipient: TEXT, content: ANYTHING, urgency?: critical | informational | background, "
+            "delivery_guarantee?: at_most_once | at_least_once | exactly_once, expiry?: TEXT, event?: TEXT, "
+            "subscription_id?: TEXT"
+        ),
         errors=(
             MethodError("unknown-recipient", status.NOT_FOUND, "Nothing is known of this recipient."),
             MethodError("subscription-not-found", status.NOT_FOUND, "The caller has no such monitor."),
             MethodError("guarantee-impossible", status.BAD_REQUEST, "The recipient cannot be reached exactly once."),
-            NOT_LISTED,
-            NOT_OWN_CHANNEL,
-            INVALID_TIME,
+            d.NOT_LISTED,
+            d.NOT_OWN_CHANNEL,
+            d.INVALID_TIME,
             MethodError("delivery-unavailable", status.UNAVAILABLE, "The recipient has no room, or cannot be reached."),
         ),
     ),

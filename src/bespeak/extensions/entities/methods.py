@@ -15,7 +15,7 @@ import msgspec
 from bespeak.contract.participant import ENTITY as ENTITY_TYPE
 from bespeak.contract.participant import OWN_TYPES
 from bespeak.contract.service import Service
-from bespeak.contract.standard.definition import NAME, OBJECT, MethodError, StandardMethod, list_of
+from bespeak.contract.standard.definition import OBJECT, MethodError, StandardMethod, members
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.contract.standard.transact import TYPE
 from bespeak.extensions.messages.recipients import verify_callback
@@ -282,15 +282,12 @@ QUERY_ENTITIES: Final = StandardMethod(
     description="Reads entities that the caller owns, or whose type it may read, oldest first.",
     intent="Read registered entities.",
     outcome="Entities with their data and owners are returned, and a cursor if there may be more.",
-    takes={
-        "entity_id?": NAME,
-        "entity_type?": TYPE,
-        "owner?": NAME,
-        "where?": {**OBJECT, "maxProperties": 16, "description": "Members of the data and the value that each has."},
-        "limit?": {"type": "integer", "minimum": 1, "maximum": _MOST_LISTED},
-        "cursor?": NAME,
-    },
-    returns={"entities": list_of(OBJECT), "cursor?": NAME},
+    takes=members(
+        f"entity_id?: NAME, entity_type?: TYPE, owner?: NAME, where?: WHERE, limit?: 1..{_MOST_LISTED}, cursor?: NAME",
+        TYPE=TYPE,
+        WHERE={**OBJECT, "maxProperties": 16, "description": "Members of the data and the value that each has."},
+    ),
+    returns=members("entities: [OBJECT], cursor?: NAME"),
     errors=(
         MethodError("entity-not-found", status.NOT_FOUND, "There is no such entity that the caller may read."),
         MethodError("invalid-cursor", status.BAD_REQUEST, "The cursor is not one of this server."),
