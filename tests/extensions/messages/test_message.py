@@ -11,12 +11,12 @@ from tests.cases import rows
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.message import (
     KEPT,
+    THREAD,
     Message,
     Origin,
     address_messages,
     decode_message,
     decode_origin,
-    is_thread,
     message_id,
     received_id,
     send,
@@ -41,7 +41,7 @@ def test_each_recipient_has_one_id_and_names_a_message_by_it_or_that_of_what_was
     alert_id = new_id("alert")
     assert message_id(alert_id, BOB) == message_id(alert_id, BOB) != message_id(alert_id, CAT)
     assert thread_of(message_id(alert_id, BOB)) == thread_of(alert_id)
-    assert is_thread(thread_of(alert_id))
+    assert THREAD.fullmatch(thread_of(alert_id))
     received = message_id(alert_id, BOB)
     assert received_id(alert_id, BOB) == received_id(received, BOB) == received
     for other in ("task-7", "conf-" + "0" * 32, "alert-xyz", f"{alert_id}%", ""):

@@ -286,7 +286,7 @@ async def test_only_registered_agents_receive_where_agents_must_be_known() -> No
 
 
 async def test_a_full_inbox_takes_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.extensions.messages.methods_send.MOST_RECEIVED", 1)
+    monkeypatch.setattr("bespeak.extensions.messages.message.MOST_RECEIVED", 1)
     async with keeping() as bench:
         await sent(bench, "NOTIFY", body())
         assert await refusal(bench, "NOTIFY", body()) == (503, "delivery-unavailable")

@@ -8,23 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from bespeak.extensions.messages.message import (
-    KEPT,
-    MOST_RECEIVED,
-    MOST_SENT,
-    Message,
-    Origin,
-    address_messages,
-    message_id,
-    thread_of,
-)
+from bespeak.extensions.messages.message import KEPT, MOST_SENT, Message, Origin, message_id, put_messages, thread_of
 from bespeak.extensions.messages.posting import Posting, post
 from bespeak.extensions.messages.recipients import people_of, verify_callback
-from bespeak.extensions.messages.store import ListDue, PutMessages
+from bespeak.extensions.messages.store import ListDue
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import TASK_ID
 from bespeak.protocol.exchange.instant import write_instant
@@ -34,8 +25,8 @@ from bespeak.runtime.background import DueHandler, Follower
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.handling import effects, new_id, refusal, to_json
 from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record, topic_of
-from bespeak.state.store.store import Command, Conflict, Steps, Store
+from bespeak.state.store.commands.records import ChangeRecord, ChangeWith, FindRecord, PutRecord, Record, topic_of
+from bespeak.state.store.store import Command, Store
 
 if TYPE_CHECKING:
     from bespeak.runtime.server import Server
@@ -80,13 +71,10 @@ async def hand_over(call: RoutedCall, told: dict[str, Any], expires: float) -> S
         person = people_of(call.server).require(target, call, "agent-not-found", "/target_agent_id")
     if "callback" in given:
         await verify_callback(call, given["callback"])
-    record_id = new_id("dlg")
-    inbox = target if person is None else person.inbox
+    record_id, inbox = new_id("dlg"), target if person is None else person.inbox
     told |= {"delegation_id": told.get("delegation_id", record_id), "status": OFFERED}
-    content = {**told, "task": given["task"]}
     record = Delegation(told["delegation_id"], inbox, expires, given.get("callback"))
-    offer = Message(sender=agent_id, kind=DELEGATION, content=content, expires=expires)
-    messages = address_messages(record_id, offer, (inbox,), kept_until=expires + KEPT)
+    offer = Message(sender=agent_id, kind=DELEGATION, content={**told, "task": given["task"]}, expires=expires)
     commands: list[Command] = [
         PutRecord(
             *(record_id, DELEGATION, agent_id, OFFERED, to_json(record), told["delegation_id"]),
@@ -95,7 +83,7 @@ async def hand_over(call: RoutedCall, told: dict[str, Any], expires: float) -> S
             most=MOST_SENT,
             target=call.request.headers.get(TASK_ID),
         ),
-        PutMessages(messages, most=MOST_RECEIVED, share=_MOST_PER_DELEGATE),
+        put_messages(record_id, offer, (inbox,), kept_until=expires + KEPT, share=_MOST_PER_DELEGATE),
     ]
     if person is not None and person.addresses:
         authority = Authority.of(call.principal, call.request)
@@ -117,22 +105,7 @@ def answer_offer(record: Record, server_id: str, accepted: bool) -> Command:
     return ChangeRecord(record.record_id, (DELEGATION,), (OFFERED,), ACCEPTED, due=_decode(record.data).expires)
 
 
-class EndDelegation(Command, frozen=True):
-    """End a delegation that is open, and tell in the same unit what became of it."""
-
-    guards: ClassVar[bool] = True
-    change: ChangeRecord
-    told: tuple[Command, ...]
-
-    def steps(self) -> Steps:
-        """Return the Record, or a Conflict: state with the state."""
-        done = yield from self.change.steps()
-        for command in () if isinstance(done, Conflict) else self.told:
-            yield from command.steps()
-        return done
-
-
-def end(record: Record, server_id: str, state: str, *, tells: str | None = None, **outcome: Any) -> EndDelegation:
+def end(record: Record, server_id: str, state: str, *, tells: str | None = None, **outcome: Any) -> ChangeWith:
     """Return the command that ends a delegation. It tells the callback, and the inbox that `tells` names."""
     ended = msgspec.structs.replace(_decode(record.data), **outcome)
     # It stays due until its token ends: EndedDelegations knows it by that.
@@ -141,16 +114,15 @@ def end(record: Record, server_id: str, state: str, *, tells: str | None = None,
     told: list[Command] = []
     if tells is not None:
         message = Message(sender=record.owner, kind=DELEGATION, content=ended.tell(state))
-        new = address_messages(f"{record.record_id}-end", message, (tells,), kept_until=time.time() + KEPT)
-        told.append(PutMessages(new, most=MOST_RECEIVED, required=False))
+        told.append(put_messages(f"{record.record_id}-end", message, (tells,), share=None, required=False))
     if ended.callback is not None:
         # One delegation ends once, so that its callback can recognise a posting that comes twice.
         posting_id, content = f"posting-{record.record_id}", ended.tell(state)
         told.append(post(ended.callback, Posting(posting_id, "callback", server_id, content, recipient=record.owner)))
-    return EndDelegation(change, tuple(told))
+    return ChangeWith(change, tuple(told))
 
 
-def end_by_reply(record: Record, server_id: str, content: Any) -> EndDelegation:
+def end_by_reply(record: Record, server_id: str, content: Any) -> ChangeWith:
     """Return the command that ends a delegation with its result, or with the error that a reply says."""
     if isinstance(content, dict) and content.keys() == {"error"}:
         return end(record, server_id, FAILED, error=_failure("The delegate failed.", content["error"]))

@@ -36,7 +36,7 @@ USUAL: Final = "informational"
 READ: Final = "read"
 DECLINED: Final = "declined"
 
-_THREAD: Final = re.compile(r"[0-9a-f]{32}")
+THREAD: Final = re.compile(r"[0-9a-f]{32}")
 _MESSAGE_ID: Final = re.compile(r"msg-([0-9a-f]{32})-[0-9a-f]{32}")
 _ORIGIN_ID: Final = re.compile(r"(?:alert|ntf|brd|pub|esc|dlg)-([0-9a-f]{32})")
 
@@ -74,14 +74,10 @@ def thread_of(sent_id: str) -> str:
     return sent_id.split("-")[1]
 
 
-def is_thread(text: str) -> bool:
-    return _THREAD.fullmatch(text) is not None
-
-
-def message_id(origin_id: str, recipient: str, thread: str | None = None) -> str:
+def message_id(origin_id: str, recipient: str) -> str:
     """Return the id of what one recipient receives; the same again if it is delivered again."""
     digest = hashlib.sha256(f"{origin_id} {recipient}".encode(errors="surrogatepass")).hexdigest()
-    return f"msg-{thread or thread_of(origin_id)}-{digest[:32]}"
+    return f"msg-{thread_of(origin_id)}-{digest[:32]}"
 
 
 def received_id(named: str, recipient: str) -> str | None:
@@ -102,10 +98,23 @@ def address_messages(
 ) -> tuple[NewMessage, ...]:
     """Return the messages that recipients receive of one thing that is sent, perhaps because they have subscribed."""
     data, sender = message.text(), None if subscribed else message.sender
-    return tuple(
-        NewMessage(message_id(origin_id, recipient), recipient, data, kept_until, at, sender)
-        for recipient in recipients
-    )
+    return tuple(NewMessage(message_id(origin_id, one), one, data, kept_until, at, sender) for one in recipients)
+
+
+def put_messages(
+    origin_id: str,
+    message: Message,
+    recipients: tuple[str, ...],
+    *,
+    kept_until: float | None = None,
+    subscribed: bool = False,
+    share: int | None = MOST_FROM_ONE,
+    **options: bool,
+) -> PutMessages:
+    """Return the command that puts one thing into the inboxes of recipients, within their limits."""
+    kept_until = time.time() + KEPT if kept_until is None else kept_until
+    messages = address_messages(origin_id, message, recipients, kept_until=kept_until, subscribed=subscribed)
+    return PutMessages(messages, most=MOST_RECEIVED, share=share, **options)
 
 
 BROADCAST: Final = "broadcast"
@@ -176,16 +185,14 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     ) -> PutOutbox:
         """Return the command that delivers it to an address. `about` is its id, if `origin_id` has a suffix."""
         digest = hashlib.sha256(f"{address} {recipient or ''}".encode(errors="surrogatepass")).hexdigest()[:16]
+        is_person = address.startswith(PERSON)
         posting = Posting(
-            posting_id=f"{origin_id}.{digest}",
-            kind=self.kind,
-            sender=self.sender,
-            content=self.content,
+            *(f"{origin_id}.{digest}", self.kind, self.sender, self.content),
             expires=self.expires,
             guarantee=self.guarantee,
             record_id=origin_id if record else None,
-            about=(about or origin_id) if address.startswith(PERSON) else None,
-            authority=self.authority if address.startswith(PERSON) else None,
+            about=(about or origin_id) if is_person else None,
+            authority=self.authority if is_person else None,
             recipient=recipient,
         )
         return post(address, posting, delay=delay)
@@ -200,20 +207,16 @@ def send(
     """Return the commands that send to agents and addresses now, to channels later; full inboxes are left out."""
     pending, authority = tuple(Pending(channel) for channel in found.channels), origin.authority or found.authority
     origin = msgspec.structs.replace(origin, pending=pending, authority=authority)
-    kept_until = origin.kept_until(now)
-    messages = address_messages(origin_id, origin.message(origin_id), found.agents, kept_until=kept_until)
+    kept_until, message = origin.kept_until(now), origin.message(origin_id)
+    put = put_messages(origin_id, message, found.agents, kept_until=kept_until, share=share_of(found), required=limited)
     return (
         PutRecord(
-            origin_id,
-            record_kind,
-            origin.sender,
-            SENT,
-            origin.text(),
+            *(origin_id, record_kind, origin.sender, SENT, origin.text()),
             delay=0.0 if found.channels else None,
             lifetime=max(kept_until - now, KEPT),
             most=MOST_SENT if limited else None,
         ),
-        *((PutMessages(messages, most=MOST_RECEIVED, share=share_of(found), required=limited),) if messages else ()),
+        *((put,) if found.agents else ()),
         *(origin.posting(origin_id, address) for address in found.addresses),
     )
 
@@ -258,10 +261,8 @@ def announce(
         # Beyond its share the recipient finds the case only in the list of cases.
         return PutMessages(messages, share=MOST_FROM_ONE, required=False)
     people, address = people_of(server), as_address(recipient)
-    person, authority = (
-        people.find(recipient, call),
-        None if call is None else Authority.of(call.principal, call.request),
-    )
+    person = people.find(recipient, call)
+    authority = None if call is None else Authority.of(call.principal, call.request)
     if person is not None:
         address = person.inbox if person.addresses else ""
     elif call is not None and recipient != server.cases.default_recipient and ":" not in address:

@@ -26,7 +26,6 @@ from bespeak.extensions.messages.message import (
     MOST_CONTENT,
     MOST_COPIES,
     MOST_FROM_ONE,
-    MOST_RECEIVED,
     MOST_SENT,
     PUBLICATION,
     PUBLISHED,
@@ -37,6 +36,7 @@ from bespeak.extensions.messages.message import (
     Pending,
     address_messages,
     decode_origin,
+    put_messages,
     send,
     share_of,
     too_much,
@@ -111,7 +111,7 @@ def compose_alert(
     """Return what sends an alert now, and what sends it on at each deadline. Every step has as long as the first."""
     message = origin.message(alert_id)
     first = found.of(origin.recipients)
-    sent = address_messages(alert_id, message, first.agents, kept_until=now + KEPT)
+    sent = put_messages(alert_id, message, first.agents, kept_until=now + KEPT, share=share_of(found))
     pending = [Pending(channel) for channel in first.channels]
     later: list[NewMessage] = []
     held: list[PutOutbox] = []
@@ -134,18 +134,14 @@ def compose_alert(
     ids = tuple(one.record_id for one in later)
     origin = msgspec.structs.replace(origin, pending=tuple(pending), later=ids, escalations=tuple(escalations))
     record = PutRecord(
-        alert_id,
-        ALERT,
-        origin.sender,
-        SENT,
-        origin.text(),
+        *(alert_id, ALERT, origin.sender, SENT, origin.text()),
         due=pending[0].at if pending else None,
         lifetime=end - now + KEPT,
         most=MOST_SENT,
     )
     return (
         PutAlert(record, tuple(held)),
-        *((PutMessages(sent, most=MOST_RECEIVED, share=share_of(found)),) if sent else ()),
+        *((sent,) if first.agents else ()),
         *((PutMessages(tuple(later), share=MOST_FROM_ONE, required=False),) if later else ()),
         *(origin.posting(alert_id, address) for address in first.addresses),
     )
@@ -339,12 +335,9 @@ class Fanout:
                     and not isinstance(self._server.principals.resolve(subscriber.owner, None), Refused)
                 )
         later = bool(rest) and rest[0].at > now
+        text = msgspec.structs.replace(origin, pending=rest).text()
         return Advance(
-            record.record_id,
-            record.fence,
-            record.state,
-            state,
-            msgspec.structs.replace(origin, pending=rest).text(),
+            *(record.record_id, record.fence, record.state, state, text),
             due=rest[0].at if later else None,
             delay=_LEASE if rest and not later else None,
             messages=messages,
@@ -364,7 +357,7 @@ class Fanout:
         _logger.info("%s is not published: %s", record.record_id, judged.message)
         ended = {"code": judged.code, "message": judged.message}
         text = msgspec.structs.replace(origin, pending=(), ended=ended).text()
-        return Advance(record.record_id, record.fence, record.state, STOPPED, text, None, None, (), ())
+        return Advance(record.record_id, record.fence, record.state, STOPPED, text)
 
 
 def _place(pending: Pending) -> tuple[str, str]:

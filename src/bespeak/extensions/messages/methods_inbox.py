@@ -13,20 +13,17 @@ from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.delegations import DELEGATION, OPEN, answer_offer, end_by_reply, find_offered
 from bespeak.extensions.messages.message import (
     DECLINED,
-    KEPT,
     LEAST_URGENT,
     MOST_CONTENT,
-    MOST_FROM_ONE,
-    MOST_RECEIVED,
     NOTIFICATION,
     READ,
+    THREAD,
     USUAL,
     Confirmed,
     Message,
     decode_message,
     decode_origin,
-    is_thread,
-    message_id,
+    put_messages,
     received_id,
     thread_of,
     too_much,
@@ -39,8 +36,6 @@ from bespeak.extensions.messages.store import (
     AcknowledgeAlert,
     FindMessage,
     ListMessages,
-    NewMessage,
-    PutMessages,
     Withdraw,
     channel_inbox,
 )
@@ -58,22 +53,24 @@ from bespeak.state.store.store import Command, Conflict, Steps
 _USUAL: Final = 20
 _MOST_BYTES: Final = 1024 * 1024  # bytes of a page that has more than one message
 _CURSOR: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)~([!-~]{1,128})")
+_FIRST: Final = "0~-"  # cursor of the first page
 
 
 @stateful
 async def messages(call: RoutedCall) -> Envelope:
     """Answer QUERY /messages. Reading changes nothing, so that an answer that is lost loses no message."""
     assert call.server.store is not None
-    given = call.input
-    after = _read_cursor(given.get("after"))
+    given, limit = call.input, call.input.get("limit", _USUAL)
+    cursor = _CURSOR.fullmatch(given.get("after", _FIRST))
+    if cursor is None:
+        raise invalid("after", "is not a cursor; send what `next` of the previous page says.")
     thread = given.get("thread_id")
-    if thread is not None and not is_thread(thread):
+    if thread is not None and not THREAD.fullmatch(thread):
         return Envelope({"messages": []})
     owner = channel_inbox(given["channel"]) if "channel" in given else call.agent_id or ""
-    limit = given.get("limit", _USUAL)
     prefix = "" if thread is None else f"msg-{thread}-"
     # One more than asked for tells whether there is another page.
-    query = ListMessages(owner, given.get("state"), prefix, after, limit + 1)
+    query = ListMessages(owner, given.get("state"), prefix, (float(cursor[1]), cursor[2]), limit + 1)
     found: list[tuple[Record, str | None]] = await call.server.store.read(query)
     page: list[dict[str, Any]] = []
     size = 0
@@ -89,17 +86,8 @@ async def messages(call: RoutedCall) -> Envelope:
     return Envelope(result)
 
 
-def _read_cursor(text: str | None) -> tuple[float, str]:
-    if text is None:
-        return (0.0, "")
-    found = _CURSOR.fullmatch(text)
-    if found is None:
-        raise invalid("after", "is not a cursor; send what `next` of the previous page says.")
-    return float(found[1]), found[2]
-
-
 def show_message(record: Record, origin: str | None) -> dict[str, Any]:
-    message = decode_message(record.data)
+    message, sent = decode_message(record.data), None if origin is None else decode_origin(origin)
     shown: dict[str, Any] = {
         "message_id": record.record_id,
         "thread_id": thread_of(record.record_id),
@@ -108,19 +96,17 @@ def show_message(record: Record, origin: str | None) -> dict[str, Any]:
         "urgency": message.urgency,
         "state": record.state,
         "sent_at": write_instant(record.created),
-        "content": message.content if origin is None else decode_origin(origin).content,
+        "content": message.content if sent is None else sent.content,
     }
-    if origin is not None:
-        form = decode_origin(origin).format
-        shown |= {"origin_id": message.ref} | ({} if form is None else {"format": form})
-    if message.expires is not None:
-        shown["expires_at"] = write_instant(message.expires)
-    if message.confirmed is not None:
-        shown["confirmed"] = msgspec.to_builtins(message.confirmed)
-    for name in ("in_reply_to", "channel"):
-        if getattr(message, name) is not None:
-            shown[name] = getattr(message, name)
-    return shown
+    more = {
+        "origin_id": None if sent is None else message.ref,
+        "format": None if sent is None else sent.format,
+        "expires_at": None if message.expires is None else write_instant(message.expires),
+        "confirmed": msgspec.to_builtins(message.confirmed),
+        "in_reply_to": message.in_reply_to,
+        "channel": message.channel,
+    }
+    return shown | {name: value for name, value in more.items() if value is not None}
 
 
 REPLY: Final = "reply"
@@ -136,43 +122,39 @@ async def reply(call: RoutedCall) -> Effects:
     `in_reply_to` is the id of the message, or of the notification, alert or escalation: the draft's Task-ID of the
     message is chosen by its author, and does not identify it.
     """
-    given, agent_id, now = call.input, call.agent_id or "", time.time()
+    store, given, agent_id = call.server.store, call.input, call.agent_id or ""
+    assert store is not None
     check_content(given, "content", MOST_CONTENT)
-    record = await _find(call, received_id(given["in_reply_to"], agent_id))
+    named = received_id(given["in_reply_to"], agent_id)
+    record: Record | None = None if named is None else await store.read(FindMessage(named, agent_id))
     if record is None:
         message = f"This agent has no message {given['in_reply_to'][:80]!r}; QUERY /messages lists those it has."
         raise refusal(_REPLY, "message-not-found", message)
-    received, thread = decode_message(record.data), thread_of(record.record_id)
+    received = decode_message(record.data)
     if received.kind not in _ANSWERABLE or not is_canonical_id(received.sender):
         raise refusal(_REPLY, "reply-not-expected", f"A message of the kind {received.kind} takes no reply.")
     ending: tuple[Command, ...] = ()
     if received.kind == DELEGATION:
-        assert call.server.store is not None
-        delegated: Record | None = await call.server.store.read(find_offered(record))
+        delegated: Record | None = await store.read(find_offered(record))
         if delegated is None or delegated.state not in OPEN:
             state = "unknown" if delegated is None else delegated.state
             raise refusal(_REPLY, "reply-not-expected", f"The delegation is {state}, so no result is awaited.")
         ending = (end_by_reply(delegated, call.routes.service.identity.server_id, given["content"]),)
-    answer = Message(
-        sender=agent_id,
-        kind=REPLY,
-        content=given["content"],
-        urgency=given.get("urgency", USUAL),
-        in_reply_to=record.record_id,
-    )
-    reply_id = message_id(f"{REPLY} {record.record_id}", received.sender, thread)
-    sent = NewMessage(reply_id, received.sender, answer.text(), now + KEPT, sender=answer.sender)
+    content, urgency, now = given["content"], given.get("urgency", USUAL), time.time()
+    answer = Message(sender=agent_id, kind=REPLY, content=content, urgency=urgency, in_reply_to=record.record_id)
+    sent = put_messages(f"{REPLY} {record.record_id}", answer, (received.sender,), once=True)
+    reply_id = sent.messages[0].record_id
     result = {
         "reply_id": reply_id,
         "in_reply_to": record.record_id,
-        "thread_id": thread,
+        "thread_id": thread_of(reply_id),
         "recipient": received.sender,
         "sent_at": write_instant(now),
     }
     repeated = "The agent has replied to this message already."
     over = _REPLY.refuse("reply-not-expected", "The delegation has ended meanwhile, so no result is awaited.")
     return effects(
-        [PutMessages((sent,), most=MOST_RECEIVED, share=MOST_FROM_ONE, once=True), *ending],
+        [sent, *ending],
         lambda _: result,
         {
             **too_much(_REPLY, "replies"),
@@ -180,14 +162,6 @@ async def reply(call: RoutedCall) -> Effects:
             "exists": _REPLY.refuse("reply-not-expected", repeated, reply_id=reply_id),
         },
     )
-
-
-async def _find(call: RoutedCall, message_id: str | None) -> Record | None:
-    assert call.server.store is not None
-    if message_id is None:
-        return None
-    record: Record | None = await call.server.store.read(FindMessage(message_id, call.agent_id or ""))
-    return record
 
 
 CONFIRMATION: Final = "confirmation"
@@ -258,27 +232,22 @@ class ConfirmMessage(Command, frozen=True):
         return done
 
 
-def _tell_author(record: Record, message: Message, confirmed: Confirmed) -> PutMessages:
+def _tell_author(record: Record, message: Message, confirmed: Confirmed) -> Command:
     content: dict[str, Any] = {"message_id": record.record_id, **msgspec.to_builtins(confirmed)}
     if message.ref is not None:
         content["origin_id"] = message.ref
     told = Message(
         sender=record.owner, kind=CONFIRMATION, content=content, urgency=LEAST_URGENT, in_reply_to=record.record_id
     )
-    told_id = message_id(f"{CONFIRMATION} {record.record_id}", message.sender, thread_of(record.record_id))
-    new = NewMessage(told_id, message.sender, told.text(), time.time() + KEPT)
-    return PutMessages((new,), most=MOST_RECEIVED, required=False)
+    origin_id = f"{CONFIRMATION} {record.record_id}"
+    return put_messages(origin_id, told, (message.sender,), subscribed=True, share=None, required=False)
 
 
 def _receipt(record: Record) -> dict[str, Any]:
     confirmed = decode_message(record.data).confirmed
     assert confirmed is not None, "the message has been confirmed"
-    return {
-        "target_id": record.record_id,
-        "status": confirmed.status,
-        "confirmed_at": write_instant(record.updated),
-        "attestation_id": confirmed.attestation_id,
-    }
+    told = {"target_id": record.record_id, "status": confirmed.status}
+    return {**told, "confirmed_at": write_instant(record.updated), "attestation_id": confirmed.attestation_id}
 
 
 def _decided(found: Mapping[str, Any]) -> Refused:

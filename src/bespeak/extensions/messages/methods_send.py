@@ -14,22 +14,13 @@ from bespeak.contract.standard.definition import NOT_LISTED
 from bespeak.contract.standard.floor import FLOOR
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.delivery import Delivery
-from bespeak.extensions.messages.message import (
-    EXACTLY_ONCE,
-    MOST_FROM_ONE,
-    MOST_RECEIVED,
-    NOTIFICATION,
-    USUAL,
-    Origin,
-    address_messages,
-    too_much,
-)
+from bespeak.extensions.messages.message import EXACTLY_ONCE, NOTIFICATION, USUAL, Origin, put_messages, too_much
 from bespeak.extensions.messages.message import MOST_CONTENT as MOST_MESSAGE
 from bespeak.extensions.messages.message import send as send_to
 from bespeak.extensions.messages.posting import AT_LEAST_ONCE, DELIVERED, FAILED, WAITING, Posting, post
 from bespeak.extensions.messages.recipients import Recipients, answer_challenge, find_recipients
 from bespeak.extensions.messages.settings import TemplateSettings
-from bespeak.extensions.messages.store import AckOutbox, PutMessages
+from bespeak.extensions.messages.store import AckOutbox
 from bespeak.extensions.messages.transports import Delivered, Undeliverable
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
@@ -240,13 +231,10 @@ async def notify(call: RoutedCall) -> Effects | Envelope:
 
 
 def _notifying(notification_id: str, origin: Origin, found: Recipients) -> tuple[Command, ...]:
-    now = time.time()
-    kept_until = origin.kept_until(now)
     if found.agents and not found.people:
         message = msgspec.structs.replace(origin.message(notification_id), content=origin.content, ref=None)
-        messages = address_messages(notification_id, message, found.agents, kept_until=kept_until)
-        return (PutMessages(messages, most=MOST_RECEIVED, share=MOST_FROM_ONE),)
-    record, *rest = send_to(notification_id, NOTIFICATION, origin, found, now)
+        return (put_messages(notification_id, message, found.agents, kept_until=origin.expires),)
+    record, *rest = send_to(notification_id, NOTIFICATION, origin, found, time.time())
     if found.addresses and not found.people:
         assert isinstance(record, PutRecord)
         record = msgspec.structs.replace(record, state=WAITING)

@@ -361,10 +361,10 @@ class Advance(msgspec.Struct, frozen=True):
     before: str  # state that it must have
     state: str
     data: str
-    due: float | None  # time at which it is due next; None if nothing is due any more
-    delay: float | None  # seconds until it is due next, if that is not a time
-    messages: tuple[NewMessage, ...]
-    postings: tuple[PutOutbox, ...]
+    due: float | None = None  # time at which it is due next; None if nothing is due any more
+    delay: float | None = None  # seconds until it is due next, if that is not a time
+    messages: tuple[NewMessage, ...] = ()
+    postings: tuple[PutOutbox, ...] = ()
 
 
 class AdvanceMany(Command, frozen=True):

@@ -16,9 +16,8 @@ import msgspec
 from bespeak.contract.agent import Agent
 from bespeak.contract.participant import CHECKS
 from bespeak.errors import StoreError
-from bespeak.extensions.messages.message import KEPT, MOST_RECEIVED, Message, address_messages
+from bespeak.extensions.messages.message import KEPT, Message, put_messages
 from bespeak.extensions.messages.posting import Posting, post
-from bespeak.extensions.messages.store import PutMessages
 from bespeak.extensions.monitors import target as targets
 from bespeak.extensions.monitors.health import FAILING, WINDOW, CallStatistics, Summary, examine, judge
 from bespeak.extensions.monitors.store import ACTIVE, AGENT, MONITOR, RECORD, NoteVersion, WakeMonitors
@@ -310,18 +309,12 @@ class Monitors:
 
     def _tell(self, record: Record, monitor: Monitor, news: Mapping[str, Any]) -> tuple[Command, ...]:
         """Return the commands that tell the owner, in the transaction that notes the change as seen."""
-        now, notice_id = time.time(), new_id("ntf")
-        content = {
-            "subscription_id": record.record_id,
-            "target": describe(monitor.target),
-            **news,
-            "observed_at": write_instant(now),
-        }
+        notice_id, content = new_id("ntf"), {"subscription_id": record.record_id, "target": describe(monitor.target)}
+        content |= {**news, "observed_at": write_instant(time.time())}
         sender = self._server.registrar.service.identity.server_id
         if monitor.callback == record.owner:
             message = Message(sender=sender, kind=NOTICE, content=content)
-            messages = address_messages(notice_id, message, (record.owner,), kept_until=now + KEPT)
-            return (PutMessages(messages, most=MOST_RECEIVED),)
+            return (put_messages(notice_id, message, (record.owner,), share=None),)
         return (post(monitor.callback, Posting(notice_id, NOTICE, sender, content, recipient=record.owner)),)
 
     def _finished(self, task: asyncio.Task[None]) -> None:

@@ -15,17 +15,9 @@ import msgspec
 from bespeak.contract.agent import Agent
 from bespeak.contract.standard.definition import METHOD, NOT_LISTED, PATH
 from bespeak.contract.standard.methods import STANDARD
-from bespeak.extensions.messages.message import (
-    KEPT,
-    MOST_CONTENT,
-    MOST_FROM_ONE,
-    MOST_RECEIVED,
-    Message,
-    address_messages,
-)
+from bespeak.extensions.messages.message import MOST_CONTENT, Message, put_messages
 from bespeak.extensions.messages.posting import is_deliverable
 from bespeak.extensions.messages.recipients import is_unlisted
-from bespeak.extensions.messages.store import PutMessages
 from bespeak.extensions.monitors.target import find_fault, find_member, holds
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response
@@ -418,10 +410,10 @@ def _send(call: RoutedCall, agent_id: str, decision: dict[str, Any]) -> Effects:
     """Put the item into the inbox of an agent, in the transaction of the answer."""
     check_content(call.input, "payload", MOST_CONTENT)
     message = Message(sender=call.agent_id or "", kind=NOTICE, content=call.input["payload"])
-    messages = address_messages(new_id("ntf"), message, (agent_id,), kept_until=time.time() + KEPT)
+    put = put_messages(new_id("ntf"), message, (agent_id,))
     return effects(
-        [PutMessages(messages, most=MOST_RECEIVED, share=MOST_FROM_ONE)],
-        lambda _: {**decision, "delivered": True, "message_id": messages[0].record_id},
+        [put],
+        lambda _: {**decision, "delivered": True, "message_id": put.messages[0].record_id},
         _ROUTE.refuse("handler-unavailable", "The agent has no room for more messages.", handler=agent_id),
     )
 

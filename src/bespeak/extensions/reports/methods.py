@@ -14,20 +14,10 @@ import msgspec
 
 from bespeak.contract.standard.definition import COUNT, NAME, MethodError, StandardMethod
 from bespeak.contract.standard.methods import STANDARD
-from bespeak.extensions.messages.message import (
-    BROADCAST,
-    MOST_FROM_ONE,
-    MOST_RECEIVED,
-    Message,
-    Origin,
-    address_messages,
-    message_id,
-    send,
-)
-from bespeak.extensions.messages.message import KEPT as MESSAGE_KEPT
+from bespeak.extensions.messages.message import BROADCAST, Message, Origin, message_id, put_messages, send
 from bespeak.extensions.messages.posting import DELIVERED, REPORT, WAITING, Posting, post
 from bespeak.extensions.messages.recipients import Recipients, find_recipients
-from bespeak.extensions.messages.store import FindMessage, PutMessages
+from bespeak.extensions.messages.store import FindMessage
 from bespeak.extensions.reports.formats import has_typst, write_html, write_json, write_markdown, write_pdf
 from bespeak.extensions.reports.report import SOURCES, ReportContent, ReportScope, read_output, read_scope
 from bespeak.protocol import status
@@ -276,8 +266,7 @@ def _deliver(call: RoutedCall, document_id: str, document: ReportDocument, found
         told = Origin(sender=sender, kind=REPORT, content=document.notice(document_id), recipients=found.channels)
         return send(_told_by(document_id), BROADCAST, told, found, time.time())
     message = Message(sender=sender, kind=REPORT, content=document.notice(document_id))
-    messages = address_messages(document_id, message, found.agents, kept_until=time.time() + MESSAGE_KEPT)
-    return (PutMessages(messages, most=MOST_RECEIVED, share=MOST_FROM_ONE),) if messages else ()
+    return (put_messages(document_id, message, found.agents),) if found.agents else ()
 
 
 def _told_by(document_id: str) -> str:
