@@ -272,7 +272,7 @@ CHANNELS = {"sms": f"{__name__}.text", "pager": f"{__name__}.hang"}
 )
 def test_agents_send_only_to_whom_operator_lists(recipients: tuple[str, ...], address: str, *, permitted: bool) -> None:
     delivery = delivering(recipients=recipients, smtp=SMTP, channels={"sms": CHANNELS["sms"]})
-    assert delivery.takes(address) is permitted
+    assert delivery.permits(address) is permitted
 
 
 async def test_channels_of_the_operator_deliver_in_time() -> None:
@@ -296,7 +296,7 @@ def test_a_channel_that_cannot_work_stops_the_start() -> None:
 def test_without_settings_nobody_is_listed() -> None:
     delivery = Delivery(None, server_id=SERVER)
     assert not delivery.is_configured
-    assert not delivery.takes(f"https://{HOST}/")
+    assert not delivery.permits(f"https://{HOST}/")
 
 
 async def outcome_of(function: Callable[..., Any]) -> Outcome:

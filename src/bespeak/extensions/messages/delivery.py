@@ -63,12 +63,12 @@ class FunctionChannel:
 
     def locate(self, address: str) -> str | Undeliverable:
         """Return an empty text: such addresses have no domain."""
-        recipient = self._recipient(address)
+        recipient = address.partition(":")[2]
         usable = 0 < len(recipient) <= _LONGEST and recipient.isprintable()
         return "" if usable else Undeliverable(f"{recipient[:80]!r} is not a valid address for {self._name}.")
 
     async def deliver(self, address: str, posting: Posting) -> Outcome:
-        arguments = self._recipient(address), posting.letter(address, self._server_id)
+        arguments = address.partition(":")[2], posting.letter(address, self._server_id)
         try:
             if inspect.iscoroutinefunction(self._function):
                 result = await self._function(*arguments)
@@ -81,18 +81,11 @@ class FunctionChannel:
             return Retry(f"{self._name} failed.")
         if isinstance(result, Delivered | Retry | Undeliverable):
             return result
-        return Delivered(self._confirmation(result) if isinstance(result, Mapping) else {})
-
-    def _confirmation(self, result: Mapping[Any, Any]) -> dict[str, Any]:
         try:
-            told: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(result))
+            return Delivered(msgspec.json.decode(msgspec.json.encode(result)) if isinstance(result, Mapping) else {})
         except (TypeError, ValueError, RecursionError) as error:
             _logger.warning("the confirmation of the channel %s cannot be written as JSON: %s", self._name, error)
-            return {}
-        return told
-
-    def _recipient(self, address: str) -> str:
-        return address[len(self._name) + 1 :]
+            return Delivered()
 
 
 _NO_CHANNEL: Final = Undeliverable("This server has no channel for such addresses.")
@@ -144,12 +137,8 @@ class Delivery:
         channel = self._channels.get(_scheme(address))
         return _NO_CHANNEL if channel is None else channel.locate(address)
 
-    def takes(self, address: str) -> bool:
-        """Return True if a channel takes the address, and agents may send to it without its consent."""
-        return not isinstance(self.locate(address), Undeliverable) and self.permits(address)
-
     def permits(self, address: str) -> bool:
-        """Return True if the operator lists the address, or its domain, as a recipient of whatever agents send."""
+        """Return True if a channel takes the address, and the operator lists it or its domain as a recipient."""
         domain = self.locate(address)
         if isinstance(domain, Undeliverable):
             return False
@@ -172,7 +161,7 @@ class Delivery:
         self, address: str, method: str, path: str, task_id: str, body: bytes
     ) -> ResponseMessage | Retry | Undeliverable:
         """Call an endpoint of an AGTP server that the operator lists, under the server's own identity."""
-        if _scheme(address) != "agtp" or not self.takes(address):
+        if _scheme(address) != "agtp" or not self.permits(address):
             return Undeliverable("The operator does not list the address as a recipient.")
         seconds = self.settings.timeout
         try:

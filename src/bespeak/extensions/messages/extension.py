@@ -64,13 +64,7 @@ async def _describe(_: Server, record: Record) -> Mapping[str, Any]:
 
 messages: Final = Extension(
     name="messages",
-    methods={
-        "PUBLISH": publish,
-        "ALERT": alert,
-        "BROADCAST": broadcast,
-        "REPLY": reply,
-        "SEND": send,
-    },
+    methods={"PUBLISH": publish, "ALERT": alert, "BROADCAST": broadcast, "REPLY": reply, "SEND": send},
     kinds={
         SUBSCRIPTION: RecordKind(cancelling=Cancelling(())),
         NOTIFICATION: RecordKind(due=lambda server: Fanout(server).carry, checked=True, describe=_describe),

@@ -33,9 +33,6 @@ MOST_TO_PERSON: Final = 100  # unanswered messages of one sender to one person
 LEAST_URGENT: Final = "background"
 USUAL: Final = "informational"
 
-READ: Final = "read"
-DECLINED: Final = "declined"
-
 THREAD: Final = re.compile(r"[0-9a-f]{32}")
 _MESSAGE_ID: Final = re.compile(r"msg-([0-9a-f]{32})-[0-9a-f]{32}")
 _ORIGIN_ID: Final = re.compile(r"(?:alert|ntf|brd|pub|esc|dlg)-([0-9a-f]{32})")

@@ -12,11 +12,9 @@ import msgspec
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.delegations import DELEGATION, OPEN, answer_offer, end_by_reply, find_offered
 from bespeak.extensions.messages.message import (
-    DECLINED,
     LEAST_URGENT,
     MOST_CONTENT,
     NOTIFICATION,
-    READ,
     THREAD,
     USUAL,
     Confirmed,
@@ -31,7 +29,9 @@ from bespeak.extensions.messages.message import (
 from bespeak.extensions.messages.store import (
     ACKNOWLEDGED,
     ALERT,
+    DECLINED,
     MESSAGE,
+    READ,
     UNREAD,
     AcknowledgeAlert,
     FindMessage,

@@ -45,7 +45,7 @@ from bespeak.runtime.handling import (
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
 from bespeak.state.store.store import Command, Conflict
 
-_LONGEST: Final = 256 * 1024
+MOST_CONTENT: Final = 256 * 1024  # maximum bytes of a message
 
 
 def fill(template: TemplateSettings, values: Any) -> tuple[str, str] | str:
@@ -62,15 +62,14 @@ def fill(template: TemplateSettings, values: Any) -> tuple[str, str] | str:
         return f"must have a text or a number for {', '.join(wrong)}."
     # A text that is used often must not become larger than any message may be.
     size = sum(len(str(values[name])) * (template.subject + template.body).count("$") for name in wanted)
-    if size + len(template.body) > _LONGEST:
-        return f"makes a message of more than {_LONGEST // 1024} KiB."
+    if size + len(template.body) > MOST_CONTENT:
+        return f"makes a message of more than {MOST_CONTENT // 1024} KiB."
     texts = {name: str(values[name]) for name in wanted}
     return subject.substitute(texts), body.substitute(texts)
 
 
 DELIVERY: Final = "delivery"
 MOST: Final = 10_000  # messages of one agent that wait or can still be looked up
-MOST_CONTENT: Final = 256 * 1024  # maximum bytes of a message
 _KEPT: Final = 30 * 86400.0
 _AT_ONCE: Final = 3.0  # seconds for an attempt while the caller waits
 _HELD: Final = 10.0  # seconds before a second attempt, if it is not known what became of the first
@@ -218,14 +217,9 @@ async def notify(call: RoutedCall) -> Effects | Envelope:
         guarantee=guarantee,
         recipients=(given["recipient"],),
     )
-    result: dict[str, Any] = {
-        "notification_id": new_id("ntf"),
-        "recipient": given["recipient"],
-        "status": "delivered" if found.agents else WAITING,
-        "delivery_guarantee": guarantee,
-    }
-    if expires is not None:
-        result["expires_at"] = write_instant(expires)
+    state = DELIVERED if found.agents else WAITING
+    result = {"notification_id": new_id("ntf"), "recipient": given["recipient"], "status": state}
+    result |= {"delivery_guarantee": guarantee} | ({} if expires is None else {"expires_at": write_instant(expires)})
     commands = _notifying(result["notification_id"], origin, found)
     return effects(commands, lambda _: result, too_much(_NOTIFY, "notifications"))
 

@@ -14,19 +14,11 @@ import msgspec
 from bespeak.errors import ConfigError
 from bespeak.extensions.messages.delegations import ACCEPTED, DELEGATION, DONE, find_offered
 from bespeak.extensions.messages.delivery import Delivery
-from bespeak.extensions.messages.message import (
-    KEPT,
-    NOTIFICATION,
-    READ,
-    announce,
-    decode_message,
-    decode_origin,
-    message_id,
-)
+from bespeak.extensions.messages.message import KEPT, NOTIFICATION, announce, decode_message, decode_origin, message_id
 from bespeak.extensions.messages.posting import REPORT, Posting, post
 from bespeak.extensions.messages.recipients import PERSON, People, Person, as_address, people_of
 from bespeak.extensions.messages.settings import PeopleSettings
-from bespeak.extensions.messages.store import ALERT, UNREAD, FindMessage
+from bespeak.extensions.messages.store import ALERT, READ, UNREAD, FindMessage
 from bespeak.extensions.messages.transports import Delivered, Outcome, Undeliverable
 from bespeak.protocol import status
 from bespeak.protocol.exchange.header_values import decode64, encode64
@@ -68,18 +60,11 @@ def open_people(opening: Opening, delivery: Delivery) -> None:
         if isinstance(fault, Undeliverable):
             needed = fault.message if delivery.has("mailto") else "it needs a mail server: write [delivery.smtp]"
             raise ConfigError(f"[people.{name}] mail = {mail!r} cannot be used: {needed}")
-    people = People(
-        Person(
-            name,
-            mails.get(name),
-            joined.get(name),
-            (
-                *(written[name].scopes if name in written else ()),
-                *(joined[name].participant.options.scopes if name in joined else ()),
-            ),
-        )
-        for name in {**mails, **joined}
-    )
+    scopes = {name: one.scopes for name, one in written.items()}
+    for name, one in joined.items():
+        scopes[name] = (*scopes.get(name, ()), *one.participant.options.scopes)
+    named = {**mails, **joined}
+    people = People(Person(name, mails.get(name), joined.get(name), scopes.get(name, ())) for name in named)
     opening.provide("people", people)
     links = Links(opening.signer, document.http.url)
     opening.provide("answers", Answers(opening.dispatcher, people, links))
@@ -174,8 +159,9 @@ class PersonChannel:
             severity, content = content["severity"], content["message"]
         elif posting.kind == ESCALATION:
             content = content["content"]
-        agent = self._server.agents.get(posting.sender)
+        agent, about = self._server.agents.get(posting.sender), posting.about or posting.posting_id
         name = posting.sender[:12] if agent is None else f"{agent.name} ({posting.sender[:12]})"
+        is_message = posting.kind in _ANSWERED and not about.startswith(CASES)
         return {
             "kind": posting.kind,
             "sender": posting.sender,
@@ -184,13 +170,8 @@ class PersonChannel:
             "message": text_of(content),
             "content": content,
             "severity": severity,
-            "reference": self._target(person, posting),
+            "reference": message_id(about, person.inbox) if is_message else about,
         }
-
-    @staticmethod
-    def _target(person: Person, posting: Posting) -> str:
-        about = posting.about or posting.posting_id
-        return about if about.startswith(CASES) or posting.kind not in _ANSWERED else message_id(about, person.inbox)
 
     def _compose(self, person: Person, posting: Posting, letter: Mapping[str, Any]) -> str:
         """Write the mail. What the agent says is quoted, so that it cannot pass for words of the server."""
@@ -244,14 +225,13 @@ class Answers:
         self.links = links
 
     async def look(self, token: str) -> AnswerView:
-        link = self._read(token)
-        return link if isinstance(link, AnswerView) else await self._show(link)
+        return await self._show(self.links.read(token))
 
     async def answer(self, token: str, choice: str, reason: str, connection: Connection) -> AnswerView:
         """Confirm the message, or decide the case, as the person; every rule of CONFIRM applies."""
-        link = self._read(token)
-        page = link if isinstance(link, AnswerView) else await self._show(link)
-        if isinstance(link, AnswerView) or choice not in page.choices:
+        link = self.links.read(token)
+        page = await self._show(link)
+        if link is None or choice not in page.choices:
             return page
         person = self._people.find(link.name)
         assert person is not None, "the page is shown to nobody else"
@@ -271,42 +251,37 @@ class Answers:
         error = msgspec.json.decode(response.body).get("error", {}) if response.body else {}
         return AnswerView(status.to_http(response.status), "The answer is not recorded", str(error.get("message", "")))
 
-    def _read(self, token: str) -> Link | AnswerView:
-        link = self.links.read(token)
-        if link is None or self._people.find(link.name) is None:
+    async def _show(self, link: Link | None) -> AnswerView:
+        person, store = None if link is None else self._people.find(link.name), self._dispatcher.server.store
+        if link is None or person is None:
             return _INVALID
-        return _EXPIRED if link.expires <= time.time() else link
-
-    async def _show(self, link: Link) -> AnswerView:
-        store, inbox = self._dispatcher.server.store, f"{PERSON}:{link.name}"
+        if link.expires <= time.time():
+            return _EXPIRED
         assert store is not None
         if link.target.startswith(CASES):
             case: Case | None = await store.read(ReadCase(link.target))
             if case is None or case.recipient != link.name:
                 return _EXPIRED
             if case.state in (PENDING, DEFERRED):
-                quoted, choices = (
+                title, quoted = (
+                    f"Agent {case.agent_id[:12]} asks {link.name}",
                     text_of(msgspec.json.decode(case.subject)),
-                    {"accepted": "Approve", "rejected": "Reject"},
                 )
-                return AnswerView(status.OK, f"Agent {case.agent_id[:12]} asks {link.name}", "", quoted, choices)
+                return AnswerView(status.OK, title, "", quoted, {"accepted": "Approve", "rejected": "Reject"})
             at = "" if case.decided_at is None else f" by {case.decided_by} at {write_instant(case.decided_at)}"
             return AnswerView(status.CONFLICT, "This has been decided", f"It is {case.state}{at}.")
-        record: Record | None = await store.read(FindMessage(link.target, inbox))
+        record: Record | None = await store.read(FindMessage(link.target, person.inbox))
         if record is None:
             return _EXPIRED
         message = decode_message(record.data)
         offered = await store.read(find_offered(record)) if message.kind == DELEGATION else None
         if offered is not None and offered.state == ACCEPTED and "REPLY" in self._dispatcher.server.routes.allowed:
-            title, choices = (
-                f"You have accepted a task of agent {message.sender[:12]}",
-                {DONE: "Report that it is done"},
-            )
+            title = f"You have accepted a task of agent {message.sender[:12]}"
+            choices = {DONE: "Report that it is done"}
             return AnswerView(status.OK, title, "Say in a line what came of it.", text_of(message.content), choices)
         if record.state not in (UNREAD, READ):
-            return AnswerView(
-                status.CONFLICT, "This has been answered", f"It is {record.state}, {write_instant(record.updated)}."
-            )
+            text = f"It is {record.state}, {write_instant(record.updated)}."
+            return AnswerView(status.CONFLICT, "This has been answered", text)
         origin = None if message.ref is None else await store.read(FindRecord((ALERT, NOTIFICATION), message.ref))
         content = message.content if origin is None else decode_origin(origin.data).content
         title = f"{message.kind.capitalize()} of agent {message.sender[:12]} to {link.name}"

@@ -71,4 +71,4 @@ def post(address: str, posting: Posting, *, delay: float = 0.0) -> PutOutbox:
 
 def is_deliverable(address: str, server: Server) -> bool:
     """Return True if a channel takes the address by its form and the lists; it may still be blocked at delivery."""
-    return server.part("delivery") is not None and server.part("delivery").takes(address)
+    return server.part("delivery") is not None and server.part("delivery").permits(address)

@@ -151,10 +151,8 @@ def _is_address(name: str, call: RoutedCall) -> bool:
 
 def is_unlisted(address: str, server: Server) -> bool:
     """Return True if a channel takes the address, but the operator does not list it as a recipient."""
-    delivery = server.part("delivery")
-    if delivery is None or isinstance(delivery.locate(address), Undeliverable):
-        return False
-    return not delivery.permits(address)
+    taken = server.part("delivery") is not None and isinstance(server.part("delivery").locate(address), str)
+    return taken and not is_deliverable(address, server)
 
 
 async def find_recipients(call: RoutedCall, names: Iterable[str]) -> Recipients:
@@ -180,13 +178,10 @@ async def find_recipients(call: RoutedCall, names: Iterable[str]) -> Recipients:
         elif not name.isprintable():
             faults[name] = Unreachable("has control characters")
         elif len(channels) == _MOST_CHANNELS:
-            fault = f"is one channel more than the {_MOST_CHANNELS} that a message can be for"
-            faults[name] = Unreachable(fault)
+            faults[name] = Unreachable(f"is one channel more than the {_MOST_CHANNELS} that a message can be for")
         else:
             channels.append(name)
-    known: Mapping[str, Channel] = {}
-    if channels:
-        known = await call.server.store.read(FindChannels(tuple(channels)))
+    known: Mapping[str, Channel] = await call.server.store.read(FindChannels(tuple(channels))) if channels else {}
     judged = {name: _judge_channel(call, channel) for name, channel in known.items()}
     faults |= {name: found for name, found in judged.items() if found is not None}
     subscribers = sum(channel.subscribers for channel in known.values())
@@ -239,18 +234,14 @@ async def verify_callback(call: RoutedCall, address: str) -> None:
         raise _refusal(call, message)
 
 
-def answer_challenge(call: RoutedCall, recipient: Any, content: Any) -> Envelope | None:
+def answer_challenge(call: RoutedCall, recipient: str, content: Any) -> Envelope | None:
     """Answer a NOTIFY that asks whether an active agent of this server receives here; return None for any other."""
-    if not isinstance(content, dict) or content.get("kind") != VERIFICATION:
-        return None
-    asked = content.get("content")
-    if not isinstance(asked, dict) or asked.get("agent_id") != recipient or not isinstance(recipient, str):
-        return None
-    known = call.server.agents.get(recipient)
-    challenge = asked.get("challenge")
-    if known is None or not known.is_active or not isinstance(challenge, str):
-        return None
-    return Envelope({"challenge": challenge[:256], "agent_id": recipient})
+    match content:
+        case {"kind": str(kind), "content": {"agent_id": agent_id, "challenge": str(challenge)}}:
+            known = call.server.agents.get(recipient)
+            if kind == VERIFICATION and agent_id == recipient and known is not None and known.is_active:
+                return Envelope({"challenge": challenge[:256], "agent_id": recipient})
+    return None
 
 
 def _repeats(answer: bytes, asked: dict[str, str]) -> bool:
@@ -259,9 +250,7 @@ def _repeats(answer: bytes, asked: dict[str, str]) -> bool:
     except (ValueError, RecursionError):
         return False
     body = body.get("result", body) if isinstance(body, dict) else None
-    if not isinstance(body, dict):
-        return False
-    return all(body.get(key) == value for key, value in asked.items())
+    return isinstance(body, dict) and asked.items() <= body.items()
 
 
 def _refusal(call: RoutedCall, message: str) -> RefusedError:

@@ -20,16 +20,8 @@ from bespeak.text.reading.table import Table
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _MAILBOX: Final = re.compile(r"[^@\s:/,]+@[^@\s:/,]+")
 _CHANNEL: Final = re.compile(r"[a-z][a-z0-9]{0,31}")
-_OWN: Final = (
-    "http",
-    "https",
-    "mailto",
-    "agtp",
-    "email",
-    "webhook",
-    "person",
-    "postbox",
-)  # schemes and channels that are built in
+# Schemes and channels that are built in.
+_OWN: Final = ("http", "https", "mailto", "agtp", "email", "webhook", "person", "postbox")
 
 
 def _parse_allowed(text: str) -> str | None:

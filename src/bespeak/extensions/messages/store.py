@@ -134,6 +134,8 @@ ALERT: Final = "alert"
 ENTITY: Final = "entity"
 
 UNREAD: Final = "unread"
+READ: Final = "read"
+DECLINED: Final = "declined"
 SENT: Final = "sent"
 ACKNOWLEDGED: Final = "acknowledged"
 _ROWS: Final = 200  # rows of one INSERT

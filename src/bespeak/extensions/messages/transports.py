@@ -192,8 +192,14 @@ class AgtpNotice:
         locator = _parse(address)
         if isinstance(locator, Undeliverable):
             return locator
-        body = self._body(address, locator, posting)
-        answer = await self.request(address, "NOTIFY", "/", posting.posting_id, body)
+        parameters = {
+            "recipient": locator.agent_id or posting.recipient or address,
+            "content": posting.letter(address, self._server_id),
+            "delivery_guarantee": posting.guarantee,
+        }
+        if posting.expires is not None:
+            parameters["expiry"] = write_instant(posting.expires)
+        answer = await self.request(address, "NOTIFY", "/", posting.posting_id, msgspec.json.encode(parameters))
         return _judge(answer) if isinstance(answer, ResponseMessage) else answer
 
     async def request(
@@ -227,19 +233,13 @@ class AgtpNotice:
                 connection.abort()
         return Retry("The receiver did not answer.", fault)
 
-    def _body(self, address: str, locator: Locator, posting: Posting) -> bytes:
-        parameters = {
-            "recipient": locator.agent_id or posting.recipient or address,
-            "content": posting.letter(address, self._server_id),
-            "delivery_guarantee": posting.guarantee,
-        }
-        if posting.expires is not None:
-            parameters["expiry"] = write_instant(posting.expires)
-        return msgspec.json.encode(parameters)
-
     def _headers(self, locator: Locator, method: str, path: str, task_id: str, body: bytes) -> dict[str, str]:
-        headers = {"Agent-ID": self._agent_id, "Task-ID": task_id, "Idempotency-Key": task_id}
-        headers["Content-Type"] = MEDIA_AGTP
+        headers = {
+            "Agent-ID": self._agent_id,
+            "Task-ID": task_id,
+            "Idempotency-Key": task_id,
+            "Content-Type": MEDIA_AGTP,
+        }
         if self._signer is not None:
             from bespeak.state.identity.signed_request import sign_request  # noqa: PLC0415 - loads cryptography
 
