@@ -21,7 +21,7 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.messages.message import Origin
 from bespeak.extensions.messages.methods_broadcast import compose_alert
 from bespeak.extensions.messages.recipients import Recipients
-from bespeak.extensions.messages.store import PutAlert, PutMessages, PutSubscription
+from bespeak.extensions.messages.store import PutAlert, PutMessages, PutInChannel
 from bespeak.runtime.handling import new_id
 from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.settings import open_store
@@ -94,7 +94,7 @@ async def _run(place: str, alerts: int, *, channel: bool) -> tuple[int, float]:
     try:
         if channel:
             record = PutRecord("sub-1", "subscription", owners[0], "active", '{"data":{}}')
-            await store.do(PutSubscription(record, "on-call"))
+            await store.do(PutInChannel(record, "on-call"))
         before = await store.read(CountArrived(owners))
         began = time.time()
         await _schedule(store, range(_TOGETHER), began + 86400, channel=channel)

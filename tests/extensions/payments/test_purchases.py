@@ -264,7 +264,7 @@ def test_a_purchase_is_text_and_a_refund_after_a_declined_one_another_order() ->
     first = SEAT.with_phase("refund", "cancelled", refund=5)
     assert (first.key("pur-1"), first.part) == ("pur-1/refund", Money(5, "EUR"))
     assert first.declined("no", "closed")[0].key("pur-1") == "pur-1/refund-1"
-    assert decode(SEAT.text()) == SEAT
+    assert decode(to_json(SEAT)) == SEAT
 
 
 @rows(

@@ -12,8 +12,9 @@ from click.testing import CliRunner
 from tests.service import AGENT
 from tests.stateful import do_at
 
+from bespeak.extensions.messages.store import PutInChannel
 from bespeak.extensions.queues.commands import queues
-from bespeak.extensions.queues.store import Item, PutItem
+from bespeak.extensions.queues.store import Item
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.records import ChangeRecord, PutRecord
 from bespeak.terminal import CommandFailedError
@@ -25,7 +26,7 @@ def place(tmp_path: Path) -> Path:
     authority = Authority(agent_id=AGENT, scopes=(), headers={})
     broken = Item("invoices", {"order": "9"}, 5, authority, error={"code": "jammed", "message": "No paper."})
     puts = [
-        PutItem(PutRecord(f"item-{number}", "submission", AGENT, "queued", text(broken), delay=0.0), "invoices")
+        PutInChannel(PutRecord(f"item-{number}", "submission", AGENT, "queued", text(broken), delay=0.0), "invoices")
         for number in (1, 2)
     ]
     do_at(path, *puts, ChangeRecord("item-2", ("submission",), ("queued",), "dead"), role="sole")

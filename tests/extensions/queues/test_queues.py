@@ -20,8 +20,9 @@ from bespeak import App, Context, ContractError, Refusal
 from bespeak.contract.agent import Agent
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.messages.settings import DeliverySettings
+from bespeak.extensions.messages.store import PutInChannel
 from bespeak.extensions.queues import methods, queues
-from bespeak.extensions.queues.store import ClaimItems, CountItems, Item, PutItem, retry_item
+from bespeak.extensions.queues.store import ClaimItems, CountItems, Item, retry_item
 from bespeak.runtime.handling import OpenLimit
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, RenewRecords
@@ -260,7 +261,9 @@ async def test_an_abandoned_item_is_done_and_one_that_ends_its_processes_is_give
     async with keeping(participants=(queue_of(bill),)) as bench:
         item = Item("invoices", {"order": "77"}, 5, Authority(agent_id=AGENT, scopes=(), headers={"agent-id": AGENT}))
         data = msgspec.json.encode(item).decode()
-        await bench.store.do(PutItem(PutRecord("item-1", "submission", AGENT, "queued", data, delay=30.0), "invoices"))
+        await bench.store.do(
+            PutInChannel(PutRecord("item-1", "submission", AGENT, "queued", data, delay=30.0), "invoices")
+        )
         for _ in range(before):  # a process has died while it worked on it
             await bench.store.do(ChangeRecord("item-1", ("submission",), ("queued",), "queued", delay=-1.0))
             await bench.store.do(ClaimItems("invoices", 1, 0.0))
@@ -311,7 +314,7 @@ async def test_a_server_that_stops_leaves_its_items_to_the_next_one(tmp_path: Pa
 @pytest.mark.parametrize("attempts", [1, 3])
 async def test_claims_are_fenced_renewed_and_counted(store: Store, attempts: int) -> None:
     record = PutRecord("item-1", "submission", AGENT, "queued", "{}", delay=-10.0)
-    await store.do(PutItem(record, "invoices"))
+    await store.do(PutInChannel(record, "invoices"))
     for attempt in range(1, attempts + 1):
         (claimed,) = (await store.do(ClaimItems("invoices", 10, 0.0)))[0]
         assert (claimed.fence, claimed.state) == (attempt, "running")

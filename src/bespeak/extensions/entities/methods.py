@@ -8,7 +8,7 @@ import math
 import re
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, Final
 
 import msgspec
 
@@ -19,7 +19,7 @@ from bespeak.contract.standard.definition import OBJECT, MethodError, StandardMe
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.contract.standard.transact import TYPE
 from bespeak.extensions.messages.recipients import verify_callback
-from bespeak.extensions.messages.store import SUBSCRIBED, SUBSCRIPTION, PutSubscription, channel_key
+from bespeak.extensions.messages.store import SUBSCRIBED, SUBSCRIPTION, PutInChannel, channel_key
 from bespeak.extensions.workflows.procedures import PROCEDURE, register_procedure
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
@@ -51,9 +51,7 @@ from bespeak.state.store.commands.records import (
     PutEvent,
     PutRecord,
     Record,
-    put_with,
 )
-from bespeak.state.store.store import Command, Steps
 from bespeak.text.diagnostics.diagnostic import unquoted
 
 ENTITY: Final = "entity"
@@ -78,17 +76,6 @@ class Entity(msgspec.Struct, frozen=True, omit_defaults=True):
     api_key: str | None = None  # id of the key that made a subscription, which ends with it
 
 
-class PutEntity(Command, frozen=True):
-    """Add an entity, whose channel is its type; a Conflict if its owner has too many."""
-
-    guards: ClassVar[bool] = True
-    record: PutRecord
-    entity_type: str
-
-    def steps(self) -> Steps:
-        return put_with(self.record, channel=self.entity_type)
-
-
 decode_entity: Final = msgspec.json.Decoder(Entity).decode
 CHANNEL: Final = "channel"  # entity type of a channel, which only its owner may use from then on
 _REGISTER: Final = STANDARD["REGISTER"]
@@ -109,12 +96,10 @@ async def register(call: RoutedCall) -> Effects:
         message = f"An entity may have {MOST_ENTITY_DATA // 1024} KiB; this one has {len(text)} bytes."
         raise refusal(_REGISTER, "invalid-data", message, field="/data")
     record = PutRecord(new_id("ent"), ENTITY, owner, LIVE, text, most=MOST_OWNED)
-    command: Command = PutEntity(record, named)
     if named == CHANNEL:
-        command = PutEntity(msgspec.structs.replace(record, key=channel_key(_line(entity.data, "channel"))), named)
-    elif named == SUBSCRIPTION:
-        command = await _subscribe(call, entity)
-    await _tell_hook(call, "register", record.record_id, entity, owner)
+        record = msgspec.structs.replace(record, key=channel_key(_line(entity.data, "channel")))
+    command = await _subscribe(call, entity) if named == SUBSCRIPTION else PutInChannel(record, named)
+    await _tell_hook(call, record.record_id, entity, owner)
 
     def result(results: Sequence[Record]) -> dict[str, Any]:
         made = results[0]
@@ -163,20 +148,13 @@ async def _read_data(call: RoutedCall, joined: Joined) -> Any:
         raise refusal(_REGISTER, "invalid-data", message, **details) from None
 
 
-async def _tell_hook(
-    call: RoutedCall,
-    action: Literal["register", "transfer", "cancel"],
-    entity_id: str,
-    entity: Entity,
-    owner: str,
-    **more: Any,
-) -> None:
-    """Run the hook of a type before a change, which it may refuse."""
+async def _tell_hook(call: RoutedCall, entity_id: str, entity: Entity, owner: str, **more: Any) -> None:
+    """Run the hook of a type before a change, which it may refuse. The name of the method is the action."""
     joined = call.server.registrar.participants.get(ENTITY_TYPE, {}).get(entity.entity_type)
     hook = None if joined is None else joined.routes.get("changed")
     if hook is None:
         return
-    change = {"action": action, "entity_id": entity_id, "entity_type": entity.entity_type, "owner": owner}
+    change = {"action": call.method.lower(), "entity_id": entity_id, "entity_type": entity.entity_type, "owner": owner}
     change |= {"data": entity.data, **{name: value for name, value in more.items() if value is not None}}
     (parameter,) = hook.endpoint.input_schema["properties"]
     await run_function(call, hook, {parameter: change}, method=call.method)
@@ -185,10 +163,10 @@ async def _tell_hook(
 async def before_cancel(call: RoutedCall, record: Record) -> None:
     """Run the hook of an entity that is cancelled."""
     entity = decode_entity(record.data)
-    await _tell_hook(call, "cancel", record.record_id, entity, record.owner, reason=call.input.get("reason"))
+    await _tell_hook(call, record.record_id, entity, record.owner, reason=call.input.get("reason"))
 
 
-async def _subscribe(call: RoutedCall, entity: Entity) -> PutSubscription:
+async def _subscribe(call: RoutedCall, entity: Entity) -> PutInChannel:
     """Return the command for a subscription, whose callback has agreed to receive (Tier 2 10.5)."""
     data, text = entity.data, to_json(msgspec.structs.replace(entity, api_key=call.principal.key_id))
     channel, owner = _line(data, "channel"), call.agent_id or ""
@@ -204,7 +182,7 @@ async def _subscribe(call: RoutedCall, entity: Entity) -> PutSubscription:
         lifetime=None if authority.expires is None else authority.within(call.server.principals, math.inf),
         most=MOST_OWNED,
     )
-    return PutSubscription(record, channel)
+    return PutInChannel(record, channel)
 
 
 def _line(data: Any, name: str) -> str:
@@ -243,7 +221,7 @@ async def transfer(call: RoutedCall) -> Effects:
     if len(entity.owners) >= _MOST_OWNERS:
         raise refusal(_TRANSFER, "already-owned", f"The resource has changed hands {_MOST_OWNERS} times, the maximum.")
     reason = given.get("reason")
-    await _tell_hook(call, "transfer", record.record_id, entity, record.owner, new_owner=to, reason=reason)
+    await _tell_hook(call, record.record_id, entity, record.owner, new_owner=to, reason=reason)
     handover = Handover(new_id("tr"), record.owner, to, call.agent_id or "", time.time(), reason)
     data = to_json(msgspec.structs.replace(entity, owners=(*entity.owners, handover)))
     change = (record.record_id, (ENTITY,), (LIVE,), LIVE, record.owner, record.version)
@@ -277,6 +255,7 @@ _MOST_LISTED: Final = 100
 _MOST_READ: Final = 200  # entities that are read for one answer; the cursor goes on behind them
 _MOST_BYTES: Final = 1024 * 1024  # size of the entities of one answer, from which on the cursor goes on
 _CURSOR: Final = re.compile(r"(\d{1,12}(?:\.\d{1,9})?) ([!-~]{1,80})")
+_FIRST: Final = "0 -"  # cursor of the first page
 QUERY_ENTITIES: Final = StandardMethod(
     name="QUERY",
     description="Reads entities that the caller owns, or whose type it may read, oldest first.",
@@ -311,17 +290,14 @@ async def query_entities(call: RoutedCall) -> Envelope:
         found: Record | None = await store.read(FindRecord((ENTITY,), given["entity_id"]))
         records = [] if found is None or found.state != LIVE else [found]
     else:
-        after, named = (0.0, ""), given.get("entity_type")
-        if "cursor" in given:
-            place = _CURSOR.fullmatch(given["cursor"])
-            if place is None:
-                raise refusal(QUERY_ENTITIES, "invalid-cursor", "Repeat the `cursor` of the last answer as it was.")
-            after = (float(place[1]), place[2])
+        named, place = given.get("entity_type"), _CURSOR.fullmatch(given.get("cursor", _FIRST))
+        if place is None:
+            raise refusal(QUERY_ENTITIES, "invalid-cursor", "Repeat the `cursor` of the last answer as it was.")
         reads_all = named is not None and scopes.covers(f"{named}:read")
         owners = (given["owner"],) if "owner" in given and (reads_all or given["owner"] in own) else own
         owners = () if reads_all and "owner" not in given else owners
-        wanted = ListRecords(ENTITY, None, (LIVE,), after, _MOST_READ, named, owners)
-        records = await store.read(wanted)
+        after = (float(place[1]), place[2])
+        records = await store.read(ListRecords(ENTITY, None, (LIVE,), after, _MOST_READ, named, owners))
     listed: list[dict[str, Any]] = []
     size, last = 0, None
     for last in records:
@@ -341,9 +317,8 @@ async def query_entities(call: RoutedCall) -> Envelope:
 
 
 def _meets(record: Record, entity: Entity, given: Mapping[str, Any]) -> bool:
-    if given.get("entity_type", entity.entity_type) != entity.entity_type:
-        return False
-    if given.get("owner", record.owner) != record.owner:
+    wanted = (given.get("entity_type", entity.entity_type), given.get("owner", record.owner))
+    if wanted != (entity.entity_type, record.owner):
         return False
     data = entity.data if isinstance(entity.data, Mapping) else {}
     # In Python, but not in JSON, true equals 1.

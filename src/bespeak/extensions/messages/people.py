@@ -263,10 +263,8 @@ class Answers:
             if case is None or case.recipient != link.name:
                 return _EXPIRED
             if case.state in (PENDING, DEFERRED):
-                title, quoted = (
-                    f"Agent {case.agent_id[:12]} asks {link.name}",
-                    text_of(msgspec.json.decode(case.subject)),
-                )
+                title = f"Agent {case.agent_id[:12]} asks {link.name}"
+                quoted = text_of(msgspec.json.decode(case.subject))
                 return AnswerView(status.OK, title, "", quoted, {"accepted": "Approve", "rejected": "Reject"})
             at = "" if case.decided_at is None else f" by {case.decided_by} at {write_instant(case.decided_at)}"
             return AnswerView(status.CONFLICT, "This has been decided", f"It is {case.state}{at}.")

@@ -275,7 +275,9 @@ class ListMessages(Command, frozen=True):
 SUBSCRIBED: Final = "active"  # state of a subscription that has not been cancelled
 
 
-class PutSubscription(Command, frozen=True):
+class PutInChannel(Command, frozen=True):
+    """Add a record with a channel: a subscription, an entity (its type), or the item of a queue."""
+
     guards: ClassVar[bool] = True
     record: PutRecord
     channel: str

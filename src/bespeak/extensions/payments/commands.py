@@ -44,12 +44,8 @@ def ledger(*, target: str, override: str | None, account: str | None, limit: int
 def _as_dict(accounts: list[Account], entries: list[LedgerEntry], faults: list[str]) -> dict[str, Any]:
     return {
         "accounts": [
-            {
-                "account": one.account,
-                "currency": one.currency,
-                "balance": _value(one.balance, one.currency),
-                "credit": _value(one.credit, one.currency),
-            }
+            msgspec.structs.asdict(one)
+            | {"balance": _value(one.balance, one.currency), "credit": _value(one.credit, one.currency)}
             for one in accounts
         ],
         "entries": [

@@ -48,19 +48,17 @@ class HttpProvider:
         await self._pool.aclose()
 
     async def carry_out(self, phase: Phase, order: Order) -> Outcome:
-        body = msgspec.json.encode(
-            {
-                "purchase_id": order.purchase_id,
-                "phase": phase,
-                "principal_id": order.principal_id,
-                "amount": order.money.document(),
-                "payment_method": order.payment_method,
-                "reference": order.reference,
-            }
-        )
+        told = {
+            "purchase_id": order.purchase_id,
+            "phase": phase,
+            "principal_id": order.principal_id,
+            "amount": order.money.document(),
+            "payment_method": order.payment_method,
+            "reference": order.reference,
+        }
         url = self._address.join(phase)
         headers = {"host": url.netloc.decode(), **self._headers, "idempotency-key": order.key}
-        request = httpx.Request("POST", url, headers=headers, content=body)
+        request = httpx.Request("POST", url, headers=headers, content=msgspec.json.encode(told))
         try:
             async with asyncio.timeout(self._timeout), self._pool.places:
                 return await self._exchange(request, order.key)

@@ -38,16 +38,7 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall, StepCall
-from bespeak.runtime.handling import (
-    Conflicts,
-    RefusedError,
-    check_content,
-    invalid,
-    new_id,
-    passed,
-    refusal,
-    stateful,
-)
+from bespeak.runtime.handling import Conflicts, RefusedError, check_content, invalid, new_id, passed, refusal, stateful
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.server import Server
 from bespeak.state.store.commands.records import PutRecord, Record
@@ -96,7 +87,7 @@ async def purchase(call: RoutedCall) -> Effects | Envelope:
     def make(state: str, now: Purchase) -> Command:
         delay, lifetime = purchases.times(state, now)
         return PutRecord(
-            *(purchase_id, PURCHASE, owner, state, now.text()),
+            *(purchase_id, PURCHASE, owner, state, msgspec.json.encode(now).decode()),
             # What is held in the store is one transaction with the answer under its key.
             key=key if state == PENDING else None,
             delay=delay,
@@ -170,10 +161,8 @@ def receipt(record: Record) -> dict[str, Any]:
         "status": record.state,
         "amount": bought.money.document(),
     }
-    if bought.delivered is not None:
-        result["delivered"] = bought.delivered
-    if bought.reference is not None:
-        result["provider_reference"] = bought.reference
+    more = {"delivered": bought.delivered, "provider_reference": bought.reference}
+    result |= {name: value for name, value in more.items() if value is not None}
     if record.state == HELD:
         result |= {"hold_id": record.record_id, "expires_at": write_instant(record.due or 0.0)}
     return result

@@ -47,6 +47,7 @@ from bespeak.runtime.handling import (
     passed,
     refuse_conflict,
     run_function,
+    to_json,
 )
 from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.runtime.server import Server
@@ -234,9 +235,6 @@ class Purchase(msgspec.Struct, frozen=True, omit_defaults=True):
             asked=Price(**self.part.document()),
         )
 
-    def text(self) -> str:
-        return msgspec.json.encode(self).decode()
-
 
 decode: Final = msgspec.json.Decoder(Purchase).decode
 
@@ -382,7 +380,7 @@ class Purchases:
         return ChangeRecord(
             *(record.record_id, (PURCHASE,), (record.state,), state),
             version=record.version,
-            data=after.text(),
+            data=to_json(after),
             delay=delay,
             lifetime=lifetime,
         )
@@ -439,14 +437,8 @@ class Purchases:
                 _logger.warning("the lease of %s was not renewed: %s", record.record_id, error)
 
     async def _ask(self, purchase_id: str, purchase: Purchase) -> Outcome:
-        order = Order(
-            purchase_id=purchase_id,
-            key=purchase.key(purchase_id),
-            principal_id=purchase.principal_id,
-            money=purchase.part,
-            payment_method=purchase.payment_method,
-            reference=purchase.reference,
-        )
+        who, way, reference = purchase.principal_id, purchase.payment_method, purchase.reference
+        order = Order(purchase_id, purchase.key(purchase_id), who, purchase.part, way, reference)
         return await self._provider.carry_out(purchase.phase, order)  # type: ignore[arg-type] # not one of the seller
 
     def _judge(self, record: Record, purchase: Purchase, outcome: Outcome) -> tuple[Purchase, str]:
@@ -462,8 +454,7 @@ class Purchases:
         _logger.warning("%s of %s may have been done or not (attempt %d): %s", phase, name, attempts, outcome.message)
         if phase == HOLD and attempts >= _MOST_HOLDS:
             fault = "The payment provider did not say whether it holds the money."
-            refused = _PURCHASE.refuse("payment-refused", fault)
-            return purchase.with_phase(RELEASE, FAILED, refused=refused), PENDING
+            return purchase.with_phase(RELEASE, FAILED, refused=_PURCHASE.refuse("payment-refused", fault)), PENDING
         return msgspec.structs.replace(purchase, attempts=attempts), PENDING
 
     def times(self, state: str, purchase: Purchase) -> tuple[float | None, float | None]:

@@ -37,10 +37,6 @@ class Money(msgspec.Struct, frozen=True):
         return f"{self.amount:f} {self.currency}"
 
 
-def is_currency(text: str) -> bool:
-    return _CURRENCY.fullmatch(text) is not None
-
-
 def places_of(currency: str) -> int:
     return _PLACES.get(currency, 2)
 
@@ -65,7 +61,7 @@ _ADDRESS: Final = re.compile(r"https://[!-~]+|http://(127\.0\.0\.1|localhost|\[:
 
 
 def _currency(text: str) -> str | None:
-    return text if is_currency(text) else None
+    return text if _CURRENCY.fullmatch(text) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,7 @@ from bespeak.state.store.store import AGAIN, Command, Conflict, Grouping, Result
 HELD: Final = "held"  # account of money that is held for purchases
 SALES: Final = "sales"  # account of money that was paid
 OPENING: Final = "opening"  # account that opening balances come from
-_UNLIMITED: Final = 2**62
-_MOST: Final = 2**62
+_MOST: Final = 2**62  # of a balance, and credit of the account that opening balances come from
 _SUMMED: Final = (HELD, SALES)  # accounts without a row
 _ARE_SUMMED: Final = "IN ('held', 'sales')"
 _ENTRY: Final = "INSERT INTO ledger_entries (transaction_id, account, currency, amount, at)"
@@ -132,7 +131,7 @@ class MoveMoney(Command, frozen=True):
             yield Statement(
                 "INSERT INTO ledger_accounts (account, currency, balance, credit) VALUES (?, ?, 0, ?) "
                 "ON CONFLICT DO NOTHING",
-                (OPENING, self.currency, _UNLIMITED),
+                (OPENING, self.currency, _MOST),
             )
         rows = yield Statement(
             "SELECT account, balance, credit FROM ledger_accounts WHERE currency = ? AND account IN (?, ?) "
@@ -195,12 +194,8 @@ class ListEntries(Command, frozen=True):
 
     def steps(self) -> Result[list[LedgerEntry]]:
         where, values = ("", ()) if self.account is None else ("WHERE account = ? ", (self.account,))
-        rows = yield Statement(
-            f"SELECT position, transaction_id, account, currency, amount, at FROM ledger_entries {where}"
-            "ORDER BY position DESC LIMIT ?",
-            (*values, self.limit),
-        )
-        return [LedgerEntry(*row) for row in rows]
+        sql = f"SELECT position, transaction_id, account, currency, amount, at FROM ledger_entries {where}"
+        return read_all(LedgerEntry, f"{sql}ORDER BY position DESC LIMIT ?", *values, self.limit)
 
 
 class CheckLedger(Command, frozen=True):
@@ -281,9 +276,8 @@ class LedgerProvider:
     async def carry_out(self, phase: Phase, order: Order) -> CarriedOut:
         """Move the money between the principal, the held money and the sales."""
         own = account_of(order.principal_id)
-        source, target = {"hold": (own, HELD), "settle": (HELD, SALES), "release": (HELD, own), "refund": (SALES, own)}[
-            phase
-        ]
+        ways = {"hold": (own, HELD), "settle": (HELD, SALES), "release": (HELD, own), "refund": (SALES, own)}
+        source, target = ways[phase]
         move = MoveMoney(order.key, source, target, order.money.currency, order.money.minor)
         return CarriedOut(order.purchase_id, (move,))
 

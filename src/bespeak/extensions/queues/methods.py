@@ -9,8 +9,9 @@ import msgspec
 
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.recipients import verify_callback
+from bespeak.extensions.messages.store import PutInChannel
 from bespeak.extensions.queues.queues import options_of
-from bespeak.extensions.queues.store import KEPT, QUEUED, SUBMISSION, CountBefore, Item, PutItem, decode_item
+from bespeak.extensions.queues.store import KEPT, QUEUED, SUBMISSION, CountBefore, Item, decode_item
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import TASK_ID
 from bespeak.protocol.exchange.instant import write_instant
@@ -55,18 +56,14 @@ async def submit(call: RoutedCall) -> Effects:
         callback=given.get("callback"),
     )
     record = PutRecord(
-        new_id("item"),
-        SUBMISSION,
-        call.agent_id or "",
-        QUEUED,
-        to_json(item),
+        *(new_id("item"), SUBMISSION, call.agent_id or "", QUEUED, to_json(item)),
         delay=-_AGEING * item.priority,
         lifetime=KEPT,
         # Steps have the Task-ID of the call that makes them, which means that call.
         target=None if isinstance(call, StepCall) else call.request.headers.get(TASK_ID),
     )
     return effects(
-        [PutItem(record, item.queue)],
+        [PutInChannel(record, item.queue)],
         lambda results: {
             "tracking_id": record.record_id,
             "target": item.queue,
@@ -101,8 +98,4 @@ async def describe_item(server: Server, record: Record) -> Mapping[str, Any]:
     if record.state == QUEUED and record.due is not None:
         assert server.store is not None
         told["position"] = 1 + await server.store.read(CountBefore(item.queue, record.due))
-    if item.result is not None:
-        told["result"] = item.result
-    if item.error is not None:
-        told["error"] = item.error
-    return told
+    return told | item.outcome

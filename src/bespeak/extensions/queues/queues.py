@@ -13,6 +13,7 @@ import msgspec
 from bespeak.contract.participant import QueueOptions
 from bespeak.errors import StoreError
 from bespeak.extensions.messages.posting import Posting, post
+from bespeak.extensions.messages.store import PutInChannel
 from bespeak.extensions.queues.store import (
     DEAD,
     DONE,
@@ -23,7 +24,6 @@ from bespeak.extensions.queues.store import (
     ClaimItems,
     Item,
     NextItem,
-    PutItem,
     decode_item,
 )
 from bespeak.protocol.exchange.refusal import Refused
@@ -42,10 +42,7 @@ _FIRST_DELAY: Final = 1.0
 _LONGEST_DELAY: Final = 300.0
 _LONGEST_SLEEP: Final = 5.0  # seconds after which the store is asked again, in case a wake-up was lost
 _PAUSE: Final = 1.0  # seconds after a failure of the store
-_OMITTED: Final = {
-    "code": "result-too-large",
-    "message": f"The result has more than {MOST_RESULT} bytes; it is not kept.",
-}
+_TOO_LARGE: Final = f"The result has more than {MOST_RESULT} bytes; it is not kept."
 
 
 class Queues:
@@ -132,21 +129,23 @@ class Queues:
         attempt = record.fence - item.forgiven
         if attempt > options.retries + 1:
             message = f"The item was begun {attempt - 1} times, and each time the process ended before it was done."
-            await self._end(record, item, DEAD, error={"code": "interrupted", "message": message})
+            await self._bury(record, item, "interrupted", message)
             return
         call = restore_call(item.authority, self._dispatcher.server, joined.routes["run"].method)
         if isinstance(call, Refused):
-            await self._end(record, item, DEAD, error={"code": call.code, "message": call.message})
+            await self._bury(record, item, call.code, call.message)
             return
         missing = [] if item.joined else call.principal.scopes.missing(options.scopes)
         if missing:
             message = f"The agent does not hold {', '.join(missing)} any more."
-            await self._end(record, item, DEAD, error={"code": "scope-violation", "message": message})
+            await self._bury(record, item, "scope-violation", message)
             return
 
         def note(body: bytes) -> Command:
-            outcome = {"result": msgspec.json.decode(body)} if len(body) <= MOST_RESULT else {"error": _OMITTED}
-            return end_item(record, item, DONE, self._server_id, **outcome)
+            if len(body) > MOST_RESULT:
+                error = {"code": "result-too-large", "message": _TOO_LARGE}
+                return end_item(record, item, DONE, self._server_id, error=error)
+            return end_item(record, item, DONE, self._server_id, result=msgspec.json.decode(body))
 
         journal = ResultJournal(record.record_id, note)
         try:
@@ -155,32 +154,29 @@ class Queues:
             refused = error.refused
         else:
             return  # it was noted with the answer, or another process has taken it over
-        fails: dict[str, Any] = {"code": refused.code, "message": refused.message}
-        fails |= {"details": refused.details} if refused.details else {}
+        details = {"details": refused.details} if refused.details else {}
         if may_pass_later(refused) and attempt <= options.retries:
             delay = min(_FIRST_DELAY * 2 ** (attempt - 1), _LONGEST_DELAY)
-            waiting = msgspec.structs.replace(item, error=fails)
-            await self._store.do(_change(record, QUEUED, waiting, delay=delay))
+            failed = {"code": refused.code, "message": refused.message, **details}
+            await self._store.do(_change(record, QUEUED, msgspec.structs.replace(item, error=failed), delay=delay))
         else:
-            await self._end(record, item, DEAD, error=fails)
+            await self._bury(record, item, refused.code, refused.message, **details)
 
-    async def _end(self, record: Record, item: Item, state: str, **outcome: Any) -> None:
-        if state == DEAD:
-            _logger.warning(
-                "%s of the queue %s has failed for good: %s", record.record_id, item.queue, outcome["error"]
-            )
-        await self._store.do(end_item(record, item, state, self._server_id, **outcome))
+    async def _bury(self, record: Record, item: Item, code: str, message: str, **details: Any) -> None:
+        error = {"code": code, "message": message, **details}
+        _logger.warning("%s of the queue %s has failed for good: %s", record.record_id, item.queue, error)
+        await self._store.do(end_item(record, item, DEAD, self._server_id, error=error))
 
     @property
     def _server_id(self) -> str:
         return self._dispatcher.server.registrar.service.identity.server_id
 
 
-def enqueue(item_id: str, queue: str, payload: dict[str, Any], authority: Authority) -> PutItem:
+def enqueue(item_id: str, queue: str, payload: dict[str, Any], authority: Authority) -> PutInChannel:
     """Return the command that adds an item for the service itself; a Conflict if it was added before."""
     item = Item(queue=queue, payload=payload, priority=5, authority=authority, joined=True)
     record = PutRecord(item_id, SUBMISSION, authority.agent_id, QUEUED, to_json(item), delay=0.0, lifetime=KEPT)
-    return PutItem(record, queue)
+    return PutInChannel(record, queue)
 
 
 def options_of(joined: Joined) -> QueueOptions:
@@ -200,8 +196,7 @@ def end_item(record: Record, item: Item, state: str, server_id: str, **outcome: 
     ended = msgspec.structs.replace(item, **{"error": None, **outcome})
     posting: tuple[Command, ...] = ()
     if item.callback is not None:
-        told: dict[str, Any] = {"tracking_id": record.record_id, "target": item.queue, "status": state}
-        told |= {name: value for name, value in (("result", ended.result), ("error", ended.error)) if value is not None}
+        told = {"tracking_id": record.record_id, "target": item.queue, "status": state, **ended.outcome}
         # One item ends once, so that its callback can recognise a posting that comes twice.
         posted = Posting(f"posting-{record.record_id}", "callback", server_id, told, recipient=record.owner)
         posting = (post(item.callback, posted),)

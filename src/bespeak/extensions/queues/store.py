@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import msgspec
 
+from bespeak.runtime.handling import to_json
 from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.records import (
-    COLUMNS,
-    ChangeRecord,
-    PutRecord,
-    Record,
-    RenewRecords,
-    list_where,
-    put_with,
-)
-from bespeak.state.store.store import Command, Result, Statement, Steps, read_all
+from bespeak.state.store.commands.records import COLUMNS, ChangeRecord, Record, RenewRecords, list_where
+from bespeak.state.store.store import Command, Result, Statement, read_all, read_number
 
 SUBMISSION: Final = "submission"
 QUEUED: Final = "queued"
@@ -41,19 +34,13 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     error: dict[str, Any] | None = None  # code and message of the last failure
     forgiven: int = 0  # claims that do not count as attempts: those before an operator tried it again
 
+    @property
+    def outcome(self) -> dict[str, Any]:
+        """Result and error, as far as there are."""
+        return {name: one for name, one in (("result", self.result), ("error", self.error)) if one is not None}
+
 
 decode_item = msgspec.json.Decoder(Item).decode
-
-
-class PutItem(Command, frozen=True):
-    """Add an item to a queue; a Conflict if its owner has too many."""
-
-    guards: ClassVar[bool] = True
-    record: PutRecord
-    queue: str
-
-    def steps(self) -> Steps:
-        return put_with(self.record, channel=self.queue)
 
 
 class ClaimItems(Command, frozen=True):
@@ -108,12 +95,11 @@ class CountBefore(Command, frozen=True):
     due: float
 
     def steps(self) -> Result[int]:
-        rows = yield Statement(
+        return read_number(
             f"SELECT count(*) FROM (SELECT 1 FROM records WHERE kind = '{SUBMISSION}' AND channel = ? AND due < ? "
             f"AND state = '{QUEUED}' LIMIT ?) AS earlier",
-            (self.queue, self.due, MOST_COUNTED),
+            *(self.queue, self.due, MOST_COUNTED),
         )
-        return int(rows[0][0])
 
 
 class QueueCount(msgspec.Struct, frozen=True):
@@ -147,6 +133,5 @@ class ListItems(Command, frozen=True):
 
 def retry_item(record: Record) -> ChangeRecord:
     """Return the command that puts a dead item back into its queue, with all its attempts."""
-    item = msgspec.structs.replace(decode_item(record.data), forgiven=record.fence)
-    data = msgspec.json.encode(item).decode()
+    data = to_json(msgspec.structs.replace(decode_item(record.data), forgiven=record.fence))
     return ChangeRecord(record.record_id, (SUBMISSION,), (DEAD,), QUEUED, data=data, delay=0.0, version=record.version)

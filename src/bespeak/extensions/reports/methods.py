@@ -8,7 +8,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -50,13 +50,20 @@ MOST_BYTES: Final = 1024 * 1024
 MOST_KEPT: Final = 1_000  # documents of one agent
 _CHANNEL: Final = "channel:"  # before the name of a channel: a plain one is that of a principal
 STORED: Final = "stored"  # state of a document that waits to be fetched; one that is delivered has those of a posting
-CONTENT_TYPES: Final[Mapping[str, str]] = {
-    "json": "application/json",
-    "html": "text/html; charset=utf-8",
-    "markdown": "text/markdown; charset=utf-8",
-    "pdf": "application/pdf",
+
+
+class ReportFormat(NamedTuple):
+    content_type: str
+    suffix: str
+    write: Callable[[ReportContent], bytes | None]
+
+
+FORMATS: Final[Mapping[str, ReportFormat]] = {
+    "json": ReportFormat("application/json", "json", write_json),
+    "html": ReportFormat("text/html; charset=utf-8", "html", write_html),
+    "markdown": ReportFormat("text/markdown; charset=utf-8", "md", write_markdown),
+    "pdf": ReportFormat("application/pdf", "pdf", write_pdf),
 }
-SUFFIXES: Final[Mapping[str, str]] = {"json": "json", "html": "html", "markdown": "md", "pdf": "pdf"}
 
 
 class ReportDocument(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -71,17 +78,9 @@ class ReportDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, report_type: str, title: str, form: str, recipient: str, content: bytes) -> ReportDocument:
-        is_text = form != "pdf"
-        return cls(
-            report_type=report_type,
-            title=title,
-            format=form,
-            recipient=recipient,
-            digest=f"sha256:{hashlib.sha256(content).hexdigest()}",
-            size=len(content),
-            text=content.decode() if is_text else None,
-            base64=None if is_text else base64.b64encode(content).decode(),
-        )
+        digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
+        body = {"base64": base64.b64encode(content).decode()} if form == "pdf" else {"text": content.decode()}
+        return cls(report_type, title, form, recipient, digest, len(content), **body)
 
     @property
     def content(self) -> bytes:
@@ -93,26 +92,20 @@ class ReportDocument(msgspec.Struct, frozen=True, omit_defaults=True):
             "document_id": document_id,
             **{name: getattr(self, name) for name in ("report_type", "title", "format", "digest")},
             "bytes": self.size,
-            "content_type": CONTENT_TYPES[self.format],
+            "content_type": FORMATS[self.format].content_type,
             "fetch": {"method": "FETCH", "path": f"/documents/{document_id}"},
         }
 
     def letter(self, document_id: str) -> dict[str, Any]:
         """Return the document for a recipient outside, who cannot fetch it."""
         notice = {name: value for name, value in self.notice(document_id).items() if name != "fetch"}
-        name = f"{document_id}.{SUFFIXES[self.format]}"
+        name = f"{document_id}.{FORMATS[self.format].suffix}"
         body = {"text": self.text} if self.text is not None else {"base64": self.base64}
         return {**notice, "file_name": name, **body}
 
 
 decode: Final = msgspec.json.Decoder(ReportDocument).decode
 _REPORT: Final = STANDARD["REPORT"]
-_WRITERS: Final[Mapping[str, Callable[[ReportContent], bytes | None]]] = {
-    "json": write_json,
-    "html": write_html,
-    "markdown": write_markdown,
-    "pdf": write_pdf,
-}
 # A long report takes seconds to set; handlers that block must not wait for that. One at a time, because the typesetter
 # uses all cores, and so that an agent's next report waits for at most one of another agent.
 _pool: Final = ThreadPoolExecutor(1, "bespeak-report")
@@ -134,7 +127,7 @@ async def report(call: RoutedCall) -> Effects:
         waiting = f"{_MOST_OF_ONE} reports of the agent, or {_MOST_WAITING} of all agents, are waiting"
         raise refusal(status.UNAVAILABLE, "too-many-waiting", f"{waiting}; try again later.", retry_after=5)
     async with _turns.take(agent_id):
-        content = await asyncio.get_running_loop().run_in_executor(_pool, _WRITERS[form], made)
+        content = await asyncio.get_running_loop().run_in_executor(_pool, FORMATS[form].write, made)
     if content is None:
         raise refusal(_REPORT, "format-not-available", f"The report could not be written as {form}.")
     if len(content) > MOST_BYTES:
@@ -253,14 +246,8 @@ def _deliver(call: RoutedCall, document_id: str, document: ReportDocument, found
     """Return the commands that tell the recipient, or the subscribers of a channel. A principal fetches its own."""
     sender = call.agent_id or ""
     if found.addresses:
-        posting = Posting(
-            posting_id=document_id,
-            kind=REPORT,
-            sender=sender,
-            content=document.letter(document_id),
-            subject=document.title,
-            record_id=document_id,
-        )
+        letter = document.letter(document_id)
+        posting = Posting(document_id, REPORT, sender, letter, subject=document.title, record_id=document_id)
         return tuple(post(address, posting) for address in found.addresses)
     if document.recipient.startswith(_CHANNEL):
         told = Origin(sender=sender, kind=REPORT, content=document.notice(document_id), recipients=found.channels)
@@ -315,12 +302,12 @@ async def fetch_document(call: RoutedCall) -> Answer | Envelope:
     if document is None or not (named or await call.server.store.read(FindMessage(told, who.agent_id or ""))):
         message = f"This agent has no document with the id {document_id[:80]!r}."
         raise refusal(FETCH_DOCUMENT, "document-not-found", message)
-    content_type = CONTENT_TYPES[document.format]
+    content_type = FORMATS[document.format].content_type
     wanted = {part.partition(";")[0].strip().lower() for part in call.request.headers.get(ACCEPT, "").split(",")}
     # JSON is what every caller accepts, so it does not ask for a file.
     if not wanted & ({content_type.partition(";")[0], "application/octet-stream"} - {"application/json"}):
         return Envelope(document.letter(document_id))
-    name = f"{document_id}.{SUFFIXES[document.format]}"
+    name = f"{document_id}.{FORMATS[document.format].suffix}"
     # A browser must not show it as a page of this server.
     headers = (("Content-Disposition", f'attachment; filename="{name}"'), ("X-Content-Type-Options", "nosniff"))
     return Answer(document.content, status.OK, content_type, headers)

@@ -244,19 +244,17 @@ def _table(rows: list[dict[str, Cell]], cut: bool, title: str, chart: dict[str, 
     return Report(tables=[Table(rows, truncated=cut)], charts=[Chart(title, chart)] if chart else [])
 
 
-def _reporting(
-    kinds: tuple[str, ...], chart_title: str, cells: Mapping[str, Callable[[Record, Any], Any]], by: str
-) -> Gather:
-    """Make a source of records: the cells of each, and the column whose values are counted in the chart."""
+def _reporting(kinds: tuple[str, ...], what: str, columns: tuple[str, ...], *, by: str) -> Gather:
+    """Make a source of records: the columns of each, and the one whose values are counted in the chart."""
 
     async def gather(call: RoutedCall, scope: ReportScope) -> Report | str:
         records, cut = await _own_records(call, kinds, scope)
         rows: list[dict[str, Cell]] = []
         for record in records:
             content = record.content()
-            values = {name: as_cell(cell(record, content)) for name, cell in cells.items()}
+            values = {name: as_cell(_CELLS[name](record, content)) for name in columns}
             rows.append({"Id": record.record_id, "Time": write_instant(record.created), **values})
-        return _table(rows, cut, chart_title, sum_by((str(row[by]), 1) for row in rows))
+        return _table(rows, cut, f"{what} by {by.lower()}", sum_by((str(row[by]), 1) for row in rows))
 
     return gather
 
@@ -329,41 +327,23 @@ def _numbers(columns: list[str], rows: list[dict[str, Cell]]) -> tuple[str, dict
     return f"{amount} by {label}", sum_by((name, number) for name, number in pairs if isinstance(number, (int, float)))
 
 
+_CELLS: Final[Mapping[str, Callable[[Record, Any], Any]]] = {
+    "Kind": lambda record, _: record.kind,
+    "State": lambda record, _: record.state,
+    "Method": lambda _, content: content["method"],
+    "Steps": lambda _, content: len(content["steps"]),
+    "Recipients": lambda _, content: ", ".join(content.get("recipients", ())) or content.get("recipient"),
+    "Event": lambda _, content: content["event_type"],
+    "Severity": lambda _, content: content["severity"],
+    "Correlation": lambda _, content: content.get("correlation_id"),
+    "Data": lambda _, content: content["data"],
+    "Changed": lambda record, _: write_instant(record.updated),
+}  # cells of a record and its content, by column
 SOURCES: Final[Mapping[str, Gather]] = {  # the reports of every server, by type
-    "workflows": _reporting(
-        (WORKFLOW,),
-        "Workflows by state",
-        {
-            "State": lambda record, _: record.state,
-            "Method": lambda _, content: content["method"],
-            "Steps": lambda _, content: len(content["steps"]),
-            "Changed": lambda record, _: write_instant(record.updated),
-        },
-        "State",
-    ),
+    "workflows": _reporting((WORKFLOW,), "Workflows", ("State", "Method", "Steps", "Changed"), by="State"),
     "purchases": _purchases,
-    "messages": _reporting(
-        _SENT,
-        "Messages by kind",
-        {
-            "Kind": lambda record, _: record.kind,
-            "State": lambda record, _: record.state,
-            "Recipients": lambda _, content: ", ".join(content.get("recipients", ())) or content.get("recipient"),
-            "Changed": lambda record, _: write_instant(record.updated),
-        },
-        "Kind",
-    ),
-    "log": _reporting(
-        ("log",),
-        "Events by severity",
-        {
-            "Event": lambda _, content: content["event_type"],
-            "Severity": lambda _, content: content["severity"],
-            "Correlation": lambda _, content: content.get("correlation_id"),
-            "Data": lambda _, content: content["data"],
-        },
-        "Severity",
-    ),
+    "messages": _reporting(_SENT, "Messages", ("Kind", "State", "Recipients", "Changed"), by="Kind"),
+    "log": _reporting(("log",), "Events", ("Event", "Severity", "Correlation", "Data"), by="Severity"),
     "costs": _costs,
     "data": _data,
 }

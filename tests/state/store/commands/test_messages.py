@@ -25,9 +25,9 @@ from bespeak.extensions.messages.store import (
     NextOutbox,
     OutboxMessage,
     PutAlert,
+    PutInChannel,
     PutMessages,
     PutOutbox,
-    PutSubscription,
     ReleaseOutbox,
     Withdraw,
     channel_key,
@@ -105,8 +105,8 @@ async def test_messages_come_with_the_content_that_they_share(store: Store) -> N
 async def test_subscribers_of_a_channel_are_counted_and_listed_in_pages(store: Store) -> None:
     for number in range(3):
         record = PutRecord(f"sub-{number}", "subscription", f"a{number}", "active", "{}")
-        await only(store, PutSubscription(record, "news"))
-    await only(store, PutSubscription(PutRecord("sub-x", "subscription", "a0", "cancelled", "{}"), "news"))
+        await only(store, PutInChannel(record, "news"))
+    await only(store, PutInChannel(PutRecord("sub-x", "subscription", "a0", "cancelled", "{}"), "news"))
     await only(store, PutRecord("ent-1", "entity", "bob", "live", "{}", key=channel_key("news")))
     found = await store.read(FindChannels(("news", "cancelled")))
     assert found == {"news": Channel(3, "bob"), "cancelled": Channel(0, None)}
