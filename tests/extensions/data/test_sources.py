@@ -18,11 +18,12 @@ from tests.extensions.data.ledger import COLUMNS, ROWS, TYPES, fill_sqlite, open
 
 from bespeak.contract.data_set import DataColumn, DataSet, read_column
 from bespeak.errors import DataSourceError
-from bespeak.extensions.data.endpoints import FileSource, OpenedData
+from bespeak.extensions.data.endpoints import OpenedData
 from bespeak.extensions.data.postgres import PostgresDialect
 from bespeak.extensions.data.query import DataFilter, DataQuery
 from bespeak.extensions.data.sources import (
     Dialect,
+    FileSource,
     Select,
     SqliteDialect,
     SqliteSource,

@@ -29,7 +29,6 @@ from bespeak.extensions.monitors.target import (
     View,
     check_threshold,
     decode,
-    encode,
     find_fault,
     find_member,
     holds,
@@ -39,6 +38,7 @@ from bespeak.extensions.monitors.target import (
 )
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.expressions.pool import Expressions
+from bespeak.runtime.handling import to_json
 from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, RemoveRecord
 from bespeak.state.store.settings import open_store
@@ -317,4 +317,4 @@ def test_a_monitor_is_read_as_it_was_written() -> None:
         seen={"output_changed": Seen(0.4, True)},
         views={"p": View(1.0, Summary(3, 1, 0.5))},
     )
-    assert decode(encode(monitor)) == monitor
+    assert decode(to_json(monitor)) == monitor

@@ -31,6 +31,7 @@ from bespeak.extensions.payments.store import (
     Unclear,
     account_of,
 )
+from bespeak.runtime.handling import to_json
 from bespeak.state.store.commands.records import Record
 from bespeak.state.store.settings import open_store
 

@@ -6,18 +6,7 @@ from typing import Final
 
 import msgspec
 
-from bespeak.extensions.entities.methods import (
-    ENTITY,
-    LIVE,
-    authorize,
-    before_cancel,
-    describe_entity,
-    list_endpoints,
-    log,
-    register,
-    sign,
-    transfer,
-)
+from bespeak.extensions.entities import methods
 from bespeak.extensions.entities.methods_cancel import cancel
 from bespeak.runtime.extension import Cancelling, Extension, RecordKind
 from bespeak.runtime.identity.authority import GRANT, GRANTED, Grant
@@ -31,16 +20,18 @@ def _subject(record: Record) -> tuple[str, ...]:
 entities: Final = Extension(
     name="entities",
     methods={
-        "REGISTER": register,
-        "AUTHORIZE": authorize,
+        "REGISTER": methods.register,
+        "AUTHORIZE": methods.authorize,
         "CANCEL": cancel,
-        "SIGN": sign,
-        "TRANSFER": transfer,
-        "LOG": log,
+        "SIGN": methods.sign,
+        "TRANSFER": methods.transfer,
+        "LOG": methods.log,
     },
     kinds={
-        ENTITY: RecordKind(cancelling=Cancelling((LIVE,), before=before_cancel), describe=describe_entity),
+        methods.ENTITY: RecordKind(
+            cancelling=Cancelling((methods.LIVE,), before=methods.before_cancel), describe=methods.describe_entity
+        ),
         GRANT: RecordKind(cancelling=Cancelling((GRANTED,), parties=_subject)),
     },
-    endpoints=list_endpoints,
+    endpoints=methods.list_endpoints,
 )

@@ -19,14 +19,7 @@ from bespeak.errors import ConfigError, StoreError
 from bespeak.extensions.messages.posting import AT_MOST_ONCE, DELIVERED, EXPIRED, FAILED, SENT, TOPIC, WAITING, Posting
 from bespeak.extensions.messages.settings import DeliverySettings, SmtpSettings
 from bespeak.extensions.messages.store import OUTBOX_TOPIC as OUTBOX
-from bespeak.extensions.messages.store import (
-    AckOutbox,
-    ClaimOutbox,
-    MarkRecord,
-    NextOutbox,
-    OutboxMessage,
-    ReleaseOutbox,
-)
+from bespeak.extensions.messages.store import AckOutbox, ClaimOutbox, NextOutbox, OutboxMessage, ReleaseOutbox, SetState
 from bespeak.extensions.messages.transports import (
     AgtpNotice,
     Delivered,
@@ -322,46 +315,36 @@ class Drain:
 
     async def _attempt(self, message: OutboxMessage, posting: Posting) -> bool:
         """Attempt a delivery; return True if it has succeeded."""
+        once = posting.guarantee == AT_MOST_ONCE
         try:
             if posting.expires is not None and posting.expires <= time.time():
                 await self._finish(message, posting, EXPIRED)
                 return False
-            if posting.guarantee == AT_MOST_ONCE:
-                return await self._attempt_once(message, posting)
-            return await self._attempt_again(message, posting)
+            if once and not await self._finish(message, posting, SENT):
+                return False
+            outcome = await self._delivery.deliver(message.recipient, posting)
+            if isinstance(outcome, Retry) and not once and message.attempts < self._delivery.settings.attempts:
+                delay = min(max(self._backoff(message.attempts), outcome.after or 0.0), _LONGEST_BACKOFF)
+                self._report(posting, message, outcome, delay)
+                await self._store.do(ReleaseOutbox(message.position, message.fence, delay))
+                return False
+            state = DELIVERED if isinstance(outcome, Delivered) else FAILED
+            if not isinstance(outcome, Delivered):
+                self._report(posting, message, outcome)
+            if not once:
+                return await self._finish(message, posting, state) and state == DELIVERED
+            if posting.record_id is not None:
+                await self._store.do(SetState(posting.record_id, SENT, state))
+            return state == DELIVERED
         except StoreError as error:
             _logger.log(level_of(error), "%s is tried again in %g s: %s", posting.posting_id, self._lease, error)
             return False
-
-    async def _attempt_once(self, message: OutboxMessage, posting: Posting) -> bool:
-        if not await self._finish(message, posting, SENT):
-            return False
-        outcome = await self._delivery.deliver(message.recipient, posting)
-        delivered = isinstance(outcome, Delivered)
-        if not isinstance(outcome, Delivered):
-            self._report(posting, message, outcome)
-        if posting.record_id is not None:
-            await self._store.do(MarkRecord(posting.record_id, SENT, DELIVERED if delivered else FAILED))
-        return delivered
-
-    async def _attempt_again(self, message: OutboxMessage, posting: Posting) -> bool:
-        outcome = await self._delivery.deliver(message.recipient, posting)
-        if isinstance(outcome, Delivered):
-            return await self._finish(message, posting, DELIVERED)
-        if isinstance(outcome, Undeliverable) or message.attempts >= self._delivery.settings.attempts:
-            self._report(posting, message, outcome)
-            await self._finish(message, posting, FAILED)
-        else:
-            delay = min(max(self._backoff(message.attempts), outcome.after or 0.0), _LONGEST_BACKOFF)
-            self._report(posting, message, outcome, delay)
-            await self._store.do(ReleaseOutbox(message.position, message.fence, delay))
-        return False
 
     async def _finish(self, message: OutboxMessage, posting: Posting, state: str) -> bool:
         """Remove a posting and change its record; return False if another process has claimed it meanwhile."""
         commands: list[Command] = [AckOutbox(message.position, message.fence)]
         if posting.record_id is not None:
-            commands.append(MarkRecord(posting.record_id, WAITING, state))
+            commands.append(SetState(posting.record_id, WAITING, state))
         return not isinstance(await self._store.do(*commands), Conflict)
 
     def _report(

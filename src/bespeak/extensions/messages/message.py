@@ -26,11 +26,9 @@ if TYPE_CHECKING:
 
 KEPT: Final = 30 * 86400.0  # seconds for which a message without an expiry is kept
 MOST_CONTENT: Final = 64 * 1024  # maximum bytes of the content of a message
-MOST_COPIES: Final = 8 * 1024 * 1024  # bytes of all the copies that addresses outside get of one content
 MOST_RECEIVED: Final = 10_000  # messages in one inbox
 MOST_FROM_ONE: Final = 1_000  # unread messages of one sender among them, beside those of channels it is subscribed to
 MOST_TO_PERSON: Final = 100  # unanswered messages of one sender to one person
-LEAST_URGENT: Final = "background"
 USUAL: Final = "informational"
 
 THREAD: Final = re.compile(r"[0-9a-f]{32}")
@@ -118,8 +116,6 @@ BROADCAST: Final = "broadcast"
 NOTIFICATION: Final = "notification"
 PUBLICATION: Final = "publication"
 SCHEDULED: Final = "scheduled"
-PUBLISHED: Final = "published"
-STOPPED: Final = "stopped"  # state of a publication whose author must not publish any more when it is due
 MOST_SENT: Final = 20_000  # things of one kind that an agent may have sent in the time for which they are kept
 EXACTLY_ONCE: Final = "exactly_once"
 

@@ -19,18 +19,16 @@ import msgspec
 
 from bespeak.contract.agent import DEFAULT_ZONE
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.messages import store as commands
 from bespeak.extensions.messages.message import (
     BROADCAST,
     EXACTLY_ONCE,
     KEPT,
     MOST_CONTENT,
-    MOST_COPIES,
     MOST_FROM_ONE,
     MOST_SENT,
     PUBLICATION,
-    PUBLISHED,
     SCHEDULED,
-    STOPPED,
     Message,
     Origin,
     Pending,
@@ -42,21 +40,7 @@ from bespeak.extensions.messages.message import (
     too_much,
 )
 from bespeak.extensions.messages.recipients import PERSON, Recipients, as_address, find_recipients, people_of
-from bespeak.extensions.messages.store import (
-    ALERT,
-    SENT,
-    Advance,
-    AdvanceMany,
-    Channel,
-    FindChannels,
-    ListSubscribers,
-    NewMessage,
-    PutAlert,
-    PutMessages,
-    PutOutbox,
-    Subscriber,
-    channel_inbox,
-)
+from bespeak.extensions.messages.store import ALERT, SENT, Advance, NewMessage, PutOutbox, Subscriber
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
@@ -70,6 +54,9 @@ from bespeak.state.store.store import Command, Conflict
 if TYPE_CHECKING:
     from bespeak.runtime.server import Server
 
+PUBLISHED: Final = "published"
+STOPPED: Final = "stopped"  # state of a publication whose author must not publish any more when it is due
+MOST_COPIES: Final = 8 * 1024 * 1024  # bytes of all the copies that addresses outside get of one content
 UNACKNOWLEDGED: Final = "unacknowledged"  # kind of the message that tells the author so
 _HOUR: Final = 3600.0  # seconds to acknowledge an alert that names no deadline but an escalation path
 _ALERT: Final = STANDARD["ALERT"]
@@ -97,8 +84,8 @@ async def alert(call: RoutedCall) -> Effects:
     result = {"alert_id": alert_id, "status": SENT, "recipients": len(names), "escalates_to": path}
     if deadline is not None:
         result["acknowledge_by"] = write_instant(deadline)
-    commands = compose_alert(alert_id, origin, found, path, now=now, deadline=deadline)
-    return effects(commands, lambda _: result, too_much(_ALERT, "alerts"))
+    sending = compose_alert(alert_id, origin, found, path, now=now, deadline=deadline)
+    return effects(sending, lambda _: result, too_much(_ALERT, "alerts"))
 
 
 def _names(given: str | Sequence[str]) -> list[str]:
@@ -140,9 +127,9 @@ def compose_alert(
         most=MOST_SENT,
     )
     return (
-        PutAlert(record, tuple(held)),
+        commands.PutAlert(record, tuple(held)),
         *((sent,) if first.agents else ()),
-        *((PutMessages(tuple(later), share=MOST_FROM_ONE, required=False),) if later else ()),
+        *((commands.PutMessages(tuple(later), share=MOST_FROM_ONE, required=False),) if later else ()),
         *(origin.posting(alert_id, address) for address in first.addresses),
     )
 
@@ -184,8 +171,8 @@ async def broadcast(call: RoutedCall) -> Effects:
         told = {"message_id": broadcast_id, "channel": way, "deliveries": used.total(), "channels": dict(used)}
         return told if expires is None else {**told, "expires_at": write_instant(expires)}
 
-    commands = send(broadcast_id, BROADCAST, origin, found, time.time())
-    return effects(commands, result, too_much(_BROADCAST, "broadcasts"))
+    sending = send(broadcast_id, BROADCAST, origin, found, time.time())
+    return effects(sending, result, too_much(_BROADCAST, "broadcasts"))
 
 
 def _list_members(call: RoutedCall, name: str) -> Sequence[str]:
@@ -218,7 +205,7 @@ async def publish(call: RoutedCall) -> Effects:
     if is_canonical_id(name) or people_of(call.server).find(name, call) is not None:
         message = f"{name[:80]!r} is an agent or a person, not a channel; NOTIFY sends to one, BROADCAST to several."
         raise refusal(_PUBLISH, "channel-refused", message, field="/channel")
-    channel: Channel = (await call.server.store.read(FindChannels((name,))))[name]
+    channel: commands.Channel = (await call.server.store.read(commands.FindChannels((name,))))[name]
     if channel.owner not in (None, agent_id, call.principal.principal_id):
         message = f"Only the owner of the channel {name[:80]!r} may publish on it."
         raise refusal(_PUBLISH, "channel-refused", message)
@@ -288,10 +275,10 @@ class Fanout:
         while waiting:
             pages: Pages = {}
             for key in {_place(origin.pending[0]) for _, origin in waiting if origin.pending}:
-                pages[key] = await store.read(ListSubscribers(*key, BATCH))
+                pages[key] = await store.read(commands.ListSubscribers(*key, BATCH))
             left: list[tuple[Record, Origin]] = []
             for batches in _grouped(self._advance(record, origin, pages) for record, origin in waiting):
-                done = await store.do(AdvanceMany(tuple(batches)))
+                done = await store.do(commands.AdvanceMany(tuple(batches)))
                 assert not isinstance(done, Conflict)
                 # Those of another process, and what was cancelled or acknowledged, are not among them.
                 going_on = {batch.record_id: batch for batch in batches if batch.delay is not None}
@@ -320,7 +307,7 @@ class Fanout:
             page = [subscriber for subscriber in page if self._lasts(subscriber)]
             owners = tuple(subscriber.owner for subscriber in page)
             if origin.kind == PUBLICATION and not pending.after:  # kept for later readers
-                owners = (channel_inbox(pending.channel), *owners)
+                owners = (commands.channel_inbox(pending.channel), *owners)
             message = origin.message(record.record_id, pending.channel)
             messages = address_messages(
                 record.record_id, message, owners, kept_until=origin.kept_until(now), subscribed=True

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.messages import store as commands
 from bespeak.extensions.messages.delegations import DELEGATION, OPEN, answer_offer, end_by_reply, find_offered
 from bespeak.extensions.messages.message import (
-    LEAST_URGENT,
     MOST_CONTENT,
     NOTIFICATION,
     THREAD,
@@ -26,19 +26,7 @@ from bespeak.extensions.messages.message import (
     thread_of,
     too_much,
 )
-from bespeak.extensions.messages.store import (
-    ACKNOWLEDGED,
-    ALERT,
-    DECLINED,
-    MESSAGE,
-    READ,
-    UNREAD,
-    AcknowledgeAlert,
-    FindMessage,
-    ListMessages,
-    Withdraw,
-    channel_inbox,
-)
+from bespeak.extensions.messages.store import ACKNOWLEDGED, ALERT, READ, UNREAD, FindMessage
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_canonical_id
@@ -67,10 +55,10 @@ async def messages(call: RoutedCall) -> Envelope:
     thread = given.get("thread_id")
     if thread is not None and not THREAD.fullmatch(thread):
         return Envelope({"messages": []})
-    owner = channel_inbox(given["channel"]) if "channel" in given else call.agent_id or ""
+    owner = commands.channel_inbox(given["channel"]) if "channel" in given else call.agent_id or ""
     prefix = "" if thread is None else f"msg-{thread}-"
     # One more than asked for tells whether there is another page.
-    query = ListMessages(owner, given.get("state"), prefix, (float(cursor[1]), cursor[2]), limit + 1)
+    query = commands.ListMessages(owner, given.get("state"), prefix, (float(cursor[1]), cursor[2]), limit + 1)
     found: list[tuple[Record, str | None]] = await call.server.store.read(query)
     page: list[dict[str, Any]] = []
     size = 0
@@ -165,7 +153,7 @@ async def reply(call: RoutedCall) -> Effects:
 
 
 CONFIRMATION: Final = "confirmation"
-_STATES: Final = {"accepted": ACKNOWLEDGED, "rejected": DECLINED, "deferred": READ}
+_STATES: Final = {"accepted": ACKNOWLEDGED, "rejected": commands.DECLINED, "deferred": READ}
 _ANNOUNCED: Final = ("notification", ALERT, "reply", DELEGATION)
 """Kinds of messages whose author is told of the confirmation. An audience is not asked for it."""
 _DAY: Final = 86400.0  # seconds for which a confirmed message is kept
@@ -210,7 +198,7 @@ class ConfirmMessage(Command, frozen=True):
             same = message.confirmed is not None and message.confirmed.status == self.confirmed.status
             return record if same else Conflict("state", {"state": record.state})
         done = yield from ChangeRecord(
-            *(record.record_id, (MESSAGE,), (UNREAD, READ), state, record.owner),
+            *(record.record_id, (commands.MESSAGE,), (UNREAD, READ), state, record.owner),
             data=msgspec.structs.replace(message, confirmed=self.confirmed).text(),
             lifetime=_DAY if state != READ else None,
         ).steps()
@@ -227,8 +215,8 @@ class ConfirmMessage(Command, frozen=True):
             sent: Record | None = yield from FindRecord((message.kind,), message.ref).steps()
             if sent is not None:
                 origin = msgspec.structs.replace(decode_origin(sent.data), acknowledged_by=record.owner)
-                withdrawn = Withdraw(origin.later, origin.held)
-                yield from AcknowledgeAlert(sent.record_id, origin.text(), withdrawn).steps()
+                withdrawn = commands.Withdraw(origin.later, origin.held)
+                yield from commands.AcknowledgeAlert(sent.record_id, origin.text(), withdrawn).steps()
         return done
 
 
@@ -237,7 +225,7 @@ def _tell_author(record: Record, message: Message, confirmed: Confirmed) -> Comm
     if message.ref is not None:
         content["origin_id"] = message.ref
     told = Message(
-        sender=record.owner, kind=CONFIRMATION, content=content, urgency=LEAST_URGENT, in_reply_to=record.record_id
+        sender=record.owner, kind=CONFIRMATION, content=content, urgency="background", in_reply_to=record.record_id
     )
     origin_id = f"{CONFIRMATION} {record.record_id}"
     return put_messages(origin_id, told, (message.sender,), subscribed=True, share=None, required=False)

@@ -188,9 +188,8 @@ class PeopleSettings:
         for name in block.data:
             if not is_name(name):
                 message = f"{name[:80]!r} cannot be the name of a person"
-                block.error(
-                    WRONG_VALUE, name, message, "Write lower-case words joined by . _ or -, such as front-desk."
-                )
+                advice = "Write lower-case words joined by . _ or -, such as front-desk."
+                block.error(WRONG_VALUE, name, message, advice)
             if (inner := block.table(name)) is not None:
                 found[name] = read_settings(PersonSettings, inner)
         block.asked.update(block.data)

@@ -475,7 +475,7 @@ class NextOutbox(Command, frozen=True):
         return rows[0][0]
 
 
-class MarkRecord(Command, frozen=True):
+class SetState(Command, frozen=True):
     """Change the state of a record of any kind from one to another; leave a record in another state as it is."""
 
     record_id: str

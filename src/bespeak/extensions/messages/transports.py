@@ -13,19 +13,9 @@ import msgspec
 
 from bespeak.errors import BespeakError, ConfigError
 from bespeak.extensions.messages.posting import VERIFICATION, Posting
-from bespeak.protocol import status
+from bespeak.protocol import address_guard, status
 from bespeak.protocol.address import Locator, parse_uri
-from bespeak.protocol.address_guard import (
-    AddressGuard,
-    AllowedHosts,
-    BlockedAddress,
-    BlockedAddressError,
-    PinnedTransport,
-    WebAddress,
-    describe_failure,
-    parse_web_address,
-    trust,
-)
+from bespeak.protocol.address_guard import AddressGuard, AllowedHosts, BlockedAddress, WebAddress, describe_failure
 from bespeak.protocol.agtp_client_connection import AgtpClientConnection
 from bespeak.protocol.exchange.headers import MEDIA_AGTP, MEDIA_JSON
 from bespeak.protocol.exchange.instant import write_instant
@@ -96,7 +86,7 @@ class Webhook:
     ) -> None:
         self._guard = guard
         self._allowed = allowed
-        self._tls = None if ca_file is None else trust(ca_file)
+        self._tls = None if ca_file is None else address_guard.trust(ca_file)
         self._server_id = server_id
         self._signer = signer
 
@@ -123,11 +113,11 @@ class Webhook:
         if self._signer is not None:
             headers[SIGNATURE] = self._signer.sign(body)
         # A transport for each attempt: names are resolved and checked each time, and nothing stays open.
-        transport = PinnedTransport(self._guard, self._tls)
+        transport = address_guard.PinnedTransport(self._guard, self._tls)
         try:
             response = await transport.send("POST", parsed, headers, body)
             return judge(response, await _read(response) if posting.kind == VERIFICATION else b"")
-        except BlockedAddressError as error:
+        except address_guard.BlockedAddressError as error:
             return blocked(error.blocked)
         except (httpx.TransportError, OSError) as error:
             return Retry("The receiver did not answer.", describe_failure(error))
@@ -135,7 +125,7 @@ class Webhook:
             await transport.close()
 
     def _parse(self, address: str) -> WebAddress | Undeliverable:
-        parsed = parse_web_address(address, insecure=True)
+        parsed = address_guard.parse_web_address(address, insecure=True)
         if not isinstance(parsed, WebAddress):
             return Undeliverable(str(parsed))
         origin = parsed.origin
@@ -234,12 +224,8 @@ class AgtpNotice:
         return Retry("The receiver did not answer.", fault)
 
     def _headers(self, locator: Locator, method: str, path: str, task_id: str, body: bytes) -> dict[str, str]:
-        headers = {
-            "Agent-ID": self._agent_id,
-            "Task-ID": task_id,
-            "Idempotency-Key": task_id,
-            "Content-Type": MEDIA_AGTP,
-        }
+        headers = {"Agent-ID": self._agent_id, "Task-ID": task_id, "Idempotency-Key": task_id}
+        headers |= {"Content-Type": MEDIA_AGTP}
         if self._signer is not None:
             from bespeak.state.identity.signed_request import sign_request  # noqa: PLC0415 - loads cryptography
 

@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService, McpTool
@@ -24,14 +24,7 @@ from bespeak.runtime.exchange import Exchange
 from bespeak.runtime.server import Server
 from bespeak.state.store.commands.idempotency import UseNonce
 from bespeak.state.store.commands.records import RemoveRecord
-from bespeak.state.store.commands.workers import (
-    MOST_COUNTED,
-    CountWorkers,
-    MeasureQueues,
-    Queues,
-    RenewWorker,
-    WorkerCount,
-)
+from bespeak.state.store.commands.workers import MOST_COUNTED, CountWorkers, MeasureQueues, RenewWorker, WorkerCount
 from bespeak.state.store.store import Store
 
 _logger = logging.getLogger(__name__)
@@ -110,7 +103,7 @@ def judge(components: Iterable[Component]) -> str:
 async def _examine_store(store: Store, server_id: str) -> list[Component]:
     try:
         await store.do(UseNonce("check", secrets.token_hex(8), 1.0))
-        queues: Queues = await store.read(MeasureQueues(TOPIC))
+        queues = await store.read(MeasureQueues(TOPIC))
         # A process with a store of its own has no others beside it.
         workers = WorkerCount(1, 0) if store.sole else await store.read(CountWorkers(server_id, SILENT))
     except StoreError:
@@ -147,6 +140,7 @@ _MOST_KEYS: Final = 1000  # endpoints that are remembered: callers of ROUTE choo
 WINDOW: Final = 300.0  # seconds for which a call counts
 
 Key = tuple[str, str]
+_T = TypeVar("_T")
 
 
 class Summary(NamedTuple):
@@ -165,6 +159,14 @@ class _ObservedCall(NamedTuple):
     failed: bool
 
 
+def _remember(calls: dict[Key, deque[_T]], key: Key, call: _T, most: int) -> None:
+    """Add a call of an endpoint. The endpoint that was called last stands at the end, and the first makes room."""
+    kept = calls[key] = calls.pop(key) if key in calls else deque(maxlen=_KEPT_CALLS)
+    kept.append(call)
+    if len(calls) > most:
+        del calls[next(iter(calls))]
+
+
 class CallStatistics:
     """A subscriber of exchanges."""
 
@@ -180,12 +182,7 @@ class CallStatistics:
     def note(self, key: Key, seconds: float, code: int) -> None:
         """Take in a call of an endpoint. A refusal is not a failure of the endpoint; an error of the server is."""
         failed = code >= status.SERVER_ERROR or code == status.TIMEOUT
-        # The endpoint that was called last stands at the end.
-        seen = self._seen.pop(key, None) or deque(maxlen=_KEPT_CALLS)
-        self._seen[key] = seen
-        seen.append(_ObservedCall(time.monotonic(), seconds, failed))
-        if len(self._seen) > _MOST_KEYS:
-            del self._seen[next(iter(self._seen))]
+        _remember(self._seen, key, _ObservedCall(time.monotonic(), seconds, failed), _MOST_KEYS)
 
     @contextmanager
     def running(self, key: Key) -> Iterator[None]:
@@ -230,26 +227,21 @@ class CostHistory:
     """A subscriber of exchanges. It remembers the calls of this process only."""
 
     def __init__(self) -> None:
-        self._samples: dict[tuple[str, str], deque[Sample]] = {}
+        self._samples: dict[Key, deque[Sample]] = {}
 
     def __call__(self, exchange: Exchange) -> None:
         route = exchange.call.route
         if route is None or exchange.seconds is None or exchange.replayed:
             return
         if status.is_success(exchange.response.status):
-            # The endpoint that was called last stands at the end.
-            kept = self._samples.pop(route.endpoint.key, None) or deque(maxlen=_KEPT_CALLS)
-            self._samples[route.endpoint.key] = kept
-            if len(self._samples) > MOST_KEYS:
-                del self._samples[next(iter(self._samples))]
-            call = exchange.call
-            kept.append(Sample(len(call.request.body), exchange.seconds, call.agent_id))
+            sample = Sample(len(exchange.call.request.body), exchange.seconds, exchange.call.agent_id)
+            _remember(self._samples, route.endpoint.key, sample, MOST_KEYS)
 
-    def find_own(self, key: tuple[str, str], agent_id: str) -> list[float]:
+    def find_own(self, key: Key, agent_id: str) -> list[float]:
         """Return the seconds of an agent's own calls of an endpoint."""
         return [one.seconds for one in self._samples.get(key, ()) if one.agent_id == agent_id]
 
-    def find(self, key: tuple[str, str], size: int) -> Sequence[Sample]:
+    def find(self, key: Key, size: int) -> Sequence[Sample]:
         """Return earlier calls of an endpoint: those with an input of about this size, if there are enough."""
         known = self._samples.get(key, ())
         near = [one for one in known if size <= _NEAR * (one.size + 64) and one.size <= _NEAR * (size + 64)]

@@ -19,17 +19,8 @@ from bespeak.extensions.messages.recipients import verify_callback
 from bespeak.extensions.monitors.health import OK, UPSTREAM, WITHIN, Sample, examine, examine_upstreams, judge
 from bespeak.extensions.monitors.monitors import describe
 from bespeak.extensions.monitors.retries import MOST_ATTEMPTS, KeptCall, Retries, restored
-from bespeak.extensions.monitors.store import ACTIVE, AGENT, FAILED, MONITOR, SUCCEEDED, PutMonitor
-from bespeak.extensions.monitors.target import (
-    ENDPOINT,
-    EVENTS,
-    SERVER,
-    Monitor,
-    MonitorTarget,
-    check_threshold,
-    encode,
-    parse_target,
-)
+from bespeak.extensions.monitors.store import ACTIVE, AGENT, ENDPOINT, FAILED, MONITOR, SERVER, SUCCEEDED, PutMonitor
+from bespeak.extensions.monitors.target import EVENTS, Monitor, MonitorTarget, check_threshold, parse_target
 from bespeak.extensions.workflows.engine import Workflow
 from bespeak.extensions.workflows.procedures import find_procedure
 from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
@@ -62,6 +53,7 @@ from bespeak.runtime.handling import (
     new_id,
     refusal,
     stateful,
+    to_json,
 )
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.route import Route
@@ -88,7 +80,7 @@ async def monitor(call: RoutedCall) -> Effects:
     started: Monitor = found[0]
     end, target = started.authority.expires, started.target
     delay = started.authority.within(call.server.principals, started.interval)
-    owner, data = call.agent_id or "", encode(started)
+    owner, data = call.agent_id or "", to_json(started)
     record = PutRecord(new_id(MONITOR), MONITOR, owner, ACTIVE, data, delay=delay, most=MOST_MONITORS)
     result = {
         "subscription_id": record.record_id,
@@ -212,7 +204,7 @@ async def _owned(call: RoutedCall, target: str) -> Envelope:
     if record is None:
         thing = await ask_service(call, CHECKS, target, call.input)
         if thing is not None:
-            told = _report(target, thing.state, [_component(thing.kind, thing.state, None)])
+            told = _report(target, thing.state, [_component(thing.kind, thing.state)])
             return Envelope({**told.result, "details": thing.output})
         message = f"This agent has nothing with the id {target[:80]!r}; `server` checks this server."
         raise refusal(_CHECK, "target-not-found", message)
@@ -220,22 +212,19 @@ async def _owned(call: RoutedCall, target: str) -> Envelope:
         content = _decode(record.data)
     except msgspec.MsgspecError:  # a record of an extension may have any content
         content = _RecordContent()
-    components: Sequence[dict[str, Any]] = [_component(record.kind, record.state, content.ended)]
     if record.kind == WORKFLOW:
         return _report_run(await call.server.part("workflows").find(record.record_id), content.expires)
-    report = _report(target, record.state, components, content.expires)
+    report = _report(target, record.state, [_component(record.kind, record.state, content.ended)], content.expires)
     describe = call.server.kinds[record.kind].describe
-    if describe is None:
-        return report
-    return Envelope({**report.result, "details": await describe(call.server, record)})
+    details = {} if describe is None else {"details": await describe(call.server, record)}
+    return Envelope({**report.result, **details})
 
 
 def _report_run(workflow: Workflow, expires: float | None) -> Envelope:
     """Tell what became of a workflow and of each of its steps, with their outputs and errors."""
     steps, record = receipt_steps(workflow), workflow.record
     components = [
-        _component(step.get("name") or f"step {step['step']}", step["status"], _decode_error(step.get("error")))
-        for step in steps
+        _component(step.get("name") or f"step {step['step']}", step["status"], step.get("error")) for step in steps
     ]
     report = _report(record.record_id, record.state, components, expires)
     task_id = workflow.spec.authority.headers.get(TASK_ID)
@@ -243,11 +232,8 @@ def _report_run(workflow: Workflow, expires: float | None) -> Envelope:
     return Envelope({**report.result, **named, **outcome_of(workflow), "steps": steps})
 
 
-def _decode_error(raw: msgspec.Raw | None) -> _Ended | None:
-    return None if raw is None else msgspec.json.decode(raw, type=_Ended)
-
-
-def _component(name: str, state: str, ended: _Ended | None) -> dict[str, Any]:
+def _component(name: str, state: str, error: _Ended | msgspec.Raw | None = None) -> dict[str, Any]:
+    ended = msgspec.json.decode(error, type=_Ended) if isinstance(error, msgspec.Raw) else error
     made = {"name": name, "status": state}
     return made if ended is None or not ended.message else {**made, "message": ended.message}
 
@@ -272,7 +258,8 @@ async def retry(call: RoutedCall) -> Effects | Envelope:
     if workflow_id is not None:
         return await _retry_workflow(call, workflow_id)
     if retries is None or found is None:
-        raise _not_found(task_id)
+        message = f"This agent has no call with the Task-ID {task_id[:80]!r} that can be repeated; "
+        raise refusal(_RETRY, "task-not-found", f"{message}call the endpoint again.")
     record, kept = found
     if record.state == SUCCEEDED:
         return _tell(kept, "suppressed")
@@ -327,11 +314,6 @@ def _tell(kept: KeptCall, state: str, *, attempt: int | None = None) -> Envelope
     if state != "scheduled":
         result |= {"code": kept.status, "output": kept.answer}
     return Envelope(result, status.ACCEPTED if state == "scheduled" else status.OK)
-
-
-def _not_found(task_id: str) -> RefusedError:
-    message = f"This agent has no call with the Task-ID {task_id[:80]!r} that can be repeated; call the endpoint again."
-    return refusal(_RETRY, "task-not-found", message)
 
 
 _QUOTE: Final = STANDARD["QUOTE"]
@@ -446,9 +428,9 @@ def _route(call: RoutedCall, method: str, path: str) -> _QuotedCall | Refused:
     found: RoutedCall | Refused | None = None if own is None else own.find_own(asked)
     if found is None:
         found = find_route(asked)
-    return (
-        found if isinstance(found, Refused) else _QuotedCall(found.route, found.route.fill_captures({}, found.captures))
-    )
+    if isinstance(found, Refused):
+        return found
+    return _QuotedCall(found.route, found.route.fill_captures({}, found.captures))
 
 
 def _finds_price(call: RoutedCall, asked: _QuotedCall) -> bool:

@@ -20,19 +20,17 @@ from bespeak.extensions.messages.message import KEPT, Message, put_messages
 from bespeak.extensions.messages.posting import Posting, post
 from bespeak.extensions.monitors import target as targets
 from bespeak.extensions.monitors.health import FAILING, WINDOW, CallStatistics, Summary, examine, judge
-from bespeak.extensions.monitors.store import ACTIVE, AGENT, MONITOR, RECORD, NoteVersion, WakeMonitors
-from bespeak.extensions.monitors.target import (
-    MISSING,
-    Monitor,
-    MonitorTarget,
-    Seen,
-    View,
-    decode,
-    encode,
-    find_member,
-    is_beyond,
-    is_news,
+from bespeak.extensions.monitors.store import (
+    ACTIVE,
+    AGENT,
+    ENDPOINT,
+    MONITOR,
+    RECORD,
+    SERVER,
+    NoteVersion,
+    WakeMonitors,
 )
+from bespeak.extensions.monitors.target import MISSING, Monitor, MonitorTarget, Seen, decode
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
@@ -41,7 +39,7 @@ from bespeak.runtime.concurrency import FairSemaphore, cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.gates import find_route
-from bespeak.runtime.handling import RefusedError, ask_service, new_id
+from bespeak.runtime.handling import RefusedError, ask_service, new_id, to_json
 from bespeak.runtime.identity.authority import restore_call
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Store
@@ -59,7 +57,7 @@ _AUTHORITY_LOST: Final = frozenset(
 class Observation(msgspec.Struct, frozen=True):
     values: dict[str, Any]  # value of each event; one that could not be observed is left out
     version: int = 0
-    views: dict[str, View] = {}
+    views: dict[str, targets.View] = {}
     ended: str = ""  # reason why there is nothing to look at any more; empty if there is
 
 
@@ -80,7 +78,7 @@ class Observer:
             return self._look_at_agent(call, target)
         if target.kind == RECORD:
             return await self._look_at_record(call, target)
-        if target.kind == targets.SERVER:
+        if target.kind == SERVER:
             return Observation({targets.HEALTH: await self._examine(call)})
         return await self._look_at_endpoint(call, monitor)
 
@@ -127,7 +125,7 @@ class Observer:
             return Refused(status.NOT_FOUND, "target-not-found", found.message)
         now = time.time()
         views = {name: view for name, view in monitor.views.items() if view.at > now - WINDOW}
-        views[self._name] = View(now, self._statistics.summarize(found.route.endpoint.key))
+        views[self._name] = targets.View(now, self._statistics.summarize(found.route.endpoint.key))
         total = sum((view.summary for view in views.values()), Summary())
         values: dict[str, Any] = {
             targets.AVAILABILITY: FAILING if total.failed * 2 > total.calls else _AVAILABLE,
@@ -157,7 +155,7 @@ class Observer:
         code = done.response.status
         self._statistics.note(route.endpoint.key, time.perf_counter() - began, code)
         if status.is_success(code):
-            return find_member(done.output, target.select) if target.select else done.output
+            return targets.find_member(done.output, target.select) if target.select else done.output
         error = msgspec.json.decode(done.response.body).get("error", {})
         # Other refusals may pass: they are about the state of things.
         if code in _AUTHORITY_LOST or error.get("code") == _INVALID:
@@ -240,7 +238,7 @@ class Monitors:
             if monitor.threshold is not None:
                 if value is None:
                     continue
-                judged = await is_beyond(
+                judged = await targets.is_beyond(
                     monitor.threshold, value, before.value, self._server.expressions, monitor.authority.agent_id
                 )
                 if isinstance(judged, ExpressionFault):
@@ -249,12 +247,8 @@ class Monitors:
                 beyond = judged
             told = bound_value(value)
             seen[event] = Seen(told, beyond)
-            changed = (
-                told != before.value
-                if monitor.threshold is None
-                else is_news(monitor.threshold, was=before.beyond, now=beyond)
-            )
-            if changed:
+            crossed = targets.is_news(monitor.threshold, was=before.beyond, now=beyond)
+            if told != before.value if monitor.threshold is None else crossed:
                 news.append({"event": event, "value": told, "previous": before.value})
         return msgspec.structs.replace(monitor, seen=seen, version=look.version, views=look.views), news
 
@@ -296,14 +290,14 @@ class Monitors:
             told = self._tell(record, monitor, {"event": event, "value": GONE, "previous": before})
         ended = msgspec.structs.replace(monitor, ended={"code": refused.code, "message": refused.message})
         stopped = ChangeRecord(
-            record.record_id, (MONITOR,), (ACTIVE,), STOPPED, fence=record.fence, data=encode(ended), lifetime=KEPT
+            record.record_id, (MONITOR,), (ACTIVE,), STOPPED, fence=record.fence, data=to_json(ended), lifetime=KEPT
         )
         if isinstance(await self._store.do(stopped, *told), Conflict):
             await self._store.do(stopped)
 
     def _change(self, record: Record, monitor: Monitor, *, changed: bool = False) -> ChangeRecord:
         """Return the command that lets a monitor look again: after its interval, or at the end of its authority."""
-        data = encode(monitor) if changed else None
+        data = to_json(monitor) if changed else None
         delay = monitor.authority.within(self._server.principals, monitor.interval)
         return ChangeRecord(record.record_id, (MONITOR,), (ACTIVE,), ACTIVE, fence=record.fence, data=data, delay=delay)
 
@@ -341,7 +335,7 @@ class Monitors:
 
 def describe(target: targets.MonitorTarget) -> Any:
     """Return a target as its owner has written it."""
-    if target.kind != targets.ENDPOINT:
+    if target.kind != ENDPOINT:
         return target.name
     if not target.parameters and not target.select:
         return f"{target.method} {target.name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
@@ -28,7 +28,7 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall, find_visible
 from bespeak.runtime.composition.step import Steps
 from bespeak.runtime.expressions.pool import ExpressionFault
-from bespeak.runtime.handling import check_content, check_size, effects, new_id, refusal, stateful
+from bespeak.runtime.handling import check_content, effects, new_id, refusal, stateful
 from bespeak.runtime.route import Route
 
 AGENT: Final = "agent"
@@ -141,27 +141,18 @@ def is_recursive(call: RoutedCall, candidate: RouteCandidate) -> bool:
     return found is not None and (found[0].endpoint.passes_on or (found[0].builtin and found[0].composes))
 
 
-def is_allowed(call: RoutedCall, candidate: RouteCandidate) -> bool:
-    """Return True unless it is a service that the operator does not list as a recipient."""
-    return candidate.kind != SERVICE or is_deliverable(candidate.address, call.server)
-
-
 def _find_agent(call: RoutedCall, candidate: RouteCandidate) -> RouteHandler | str:
     agent: Agent | None = call.server.agents.get(candidate.name)
-    if agent is None:
-        if call.server.principals.requires_known:
-            return "the agent is not registered here"
-        return RouteHandler(candidate=candidate, attributes={**candidate.declared, "kind": AGENT})
-    if not agent.is_active:
+    if agent is None and call.server.principals.requires_known:
+        return "the agent is not registered here"
+    if agent is not None and not agent.is_active:
         return "the agent is not active"
-    if call.routes.service.agent_disclosure != "public" and agent.agent_id != call.agent_id:
-        return RouteHandler(candidate=candidate, attributes={**candidate.declared, "kind": AGENT})
-    known = {"kind": AGENT, "name": agent.name, "trust_tier": agent.trust_tier, "trust_score": agent.trust_score}
-    listed = agent.document.get("capabilities")
-    return RouteHandler(
-        candidate=candidate,
-        attributes={**candidate.declared, **({} if listed is None else {"capability": listed}), **known},
-    )
+    known: dict[str, Any] = {"kind": AGENT}
+    if agent is not None and (call.routes.service.agent_disclosure == "public" or agent.agent_id == call.agent_id):
+        known |= {"name": agent.name, "trust_tier": agent.trust_tier, "trust_score": agent.trust_score}
+        listed = agent.document.get("capabilities")
+        known |= {} if listed is None else {"capability": listed}
+    return RouteHandler(candidate=candidate, attributes={**candidate.declared, **known})
 
 
 def _find_endpoint(call: RoutedCall, candidate: RouteCandidate, payload: Any) -> RouteHandler | str:
@@ -186,11 +177,6 @@ def _find_endpoint(call: RoutedCall, candidate: RouteCandidate, payload: Any) ->
         "impact": endpoint.semantic.impact,
     }
     return RouteHandler(candidate=candidate, attributes={**candidate.declared, **known}, route=route, given=given)
-
-
-def size_of(candidates: list[Any]) -> int:
-    """Return the bytes of candidates as they were written."""
-    return len(msgspec.json.encode(candidates))
 
 
 MOST_CRITERIA: Final = 16 * 1024  # maximum bytes of criteria
@@ -345,10 +331,8 @@ async def route(call: RoutedCall, steps: Steps) -> Effects | Envelope:
             return outcome
     if ranked or fallback is not None:
         raise refusal(_ROUTE, "handler-unavailable", "No handler that fits could be reached; try again later.")
-    unfit = "it does not meet the criteria"
-    reasons = [
-        {"candidate": name, "reason": one if isinstance(one, str) else unfit} for name, one in found[:_MOST_TOLD]
-    ]
+    told = [(name, one if isinstance(one, str) else "it does not meet the criteria") for name, one in found]
+    reasons = [{"candidate": name, "reason": reason} for name, reason in told[:_MOST_TOLD]]
     message = f"None of {len(candidates)} candidates fits, and there is no fallback."
     raise refusal(_ROUTE, "no-handler", message, candidates=reasons)
 
@@ -357,7 +341,7 @@ def _read_candidates(call: RoutedCall) -> list[RouteCandidate]:
     written = call.input.get("candidates")
     if written is None:
         return list_endpoints(call)
-    check_size("candidates", size_of(written), MOST_CANDIDATES)
+    check_content(call.input, "candidates", MOST_CANDIDATES)
     return [_read_candidate(call, one, f"/candidates/{position}", position) for position, one in enumerate(written)]
 
 
@@ -378,7 +362,7 @@ def _read_candidate(call: RoutedCall, written: Any, field: str, *position: int) 
     if is_recursive(call, candidate):
         message = f"{candidate.name[:80]} passes items on itself, so it cannot be a handler."
         raise refusal(_ROUTE, "invalid-candidate", message, field=field)
-    if not is_allowed(call, candidate):
+    if candidate.kind == SERVICE and not is_deliverable(candidate.address, call.server):
         message = "The service is not one that the operator lists as a recipient."
         error = NOT_LISTED.name if is_unlisted(candidate.address, call.server) else "invalid-candidate"
         raise refusal(_ROUTE, error, message, field=field)
@@ -432,39 +416,35 @@ async def _call_endpoint(
     response: Response | None = done.response
     assert response is not None, "the step has run"
     statistics.note(handler.key, time.perf_counter() - began, response.status)
-    if status.is_success(response.status):
-        return Envelope({**decision, "delivered": True, "code": response.status, "output": done.output})
-    if response.status in _UNREACHED or response.code == _NOT_CONNECTED:
+    if response.code == _NOT_CONNECTED:
         return None
-    return Envelope({**decision, "delivered": False, "code": response.status, "error": _error(response.body)})
+    return _tell(decision, response.status, response.body, lambda: done.output)
 
 
 async def _call_service(call: RoutedCall, handler: RouteHandler, decision: dict[str, Any]) -> Envelope | None:
     """Call an endpoint of another service, within the guard of delivery."""
-    body = msgspec.json.encode(call.input["payload"])
     candidate, key, began = handler.candidate, handler.key, time.perf_counter()
-    task_id = new_id("route")
+    asked = (candidate.method, candidate.path, new_id("route"), msgspec.json.encode(call.input["payload"]))
     with call.server.part("statistics").running(key):
-        answer = await call.server.part("delivery").call(
-            candidate.address, candidate.method, candidate.path, task_id, body
-        )
+        answer = await call.server.part("delivery").call(candidate.address, *asked)
     if not isinstance(answer, ResponseMessage):
         if getattr(answer, "sent", False):
             message = f"{answer.message} Whether the handler has taken the item is not known."
             raise refusal(_ROUTE, "handler-unavailable", message, handler=candidate.name)
         return None
     call.server.part("statistics").note(key, time.perf_counter() - began, answer.status)
-    if answer.status in _UNREACHED:
+    return _tell(decision, answer.status, answer.body, lambda: _decode(answer.body))
+
+
+def _tell(decision: dict[str, Any], code: int, body: bytes, output: Callable[[], Any]) -> Envelope | None:
+    if code in _UNREACHED:
         return None
-    if not status.is_success(answer.status):
-        return Envelope({**decision, "delivered": False, "code": answer.status, "error": _error(answer.body)})
-    return Envelope({**decision, "delivered": True, "code": answer.status, "output": _decode(answer.body)})
-
-
-def _error(body: bytes) -> dict[str, Any]:
+    if status.is_success(code):
+        return Envelope({**decision, "delivered": True, "code": code, "output": output()})
     found = _decode(body)
     error = found.get("error") if isinstance(found, dict) else None
-    return error if isinstance(error, dict) else {}
+    error = error if isinstance(error, dict) else {}
+    return Envelope({**decision, "delivered": False, "code": code, "error": error})
 
 
 def _decode(body: bytes) -> Any:

@@ -11,6 +11,8 @@ MONITOR: Final = "monitor"  # kind of the records that are monitors
 ACTIVE: Final = "active"
 AGENT: Final = "agent"  # kind of the target of a monitor that looks at an agent
 RECORD: Final = "record"  # kind of the target of a monitor that looks at a record
+ENDPOINT: Final = "endpoint"
+SERVER: Final = "server"
 
 
 class PutMonitor(Command, frozen=True):

@@ -9,14 +9,11 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.extensions.monitors.health import Summary
-from bespeak.extensions.monitors.store import AGENT, RECORD
+from bespeak.extensions.monitors.store import AGENT, ENDPOINT, RECORD, SERVER
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.runtime.composition.values import COMPARE
 from bespeak.runtime.expressions.pool import ExpressionFault, Expressions
 from bespeak.runtime.identity.authority import Authority
-
-ENDPOINT: Final = "endpoint"
-SERVER: Final = "server"
 
 STATUS: Final = "status_changed"
 TIER: Final = "trust_tier_changed"
@@ -100,15 +97,9 @@ class Monitor(msgspec.Struct, frozen=True, omit_defaults=True):
     ended: dict[str, Any] | None = None  # code and message of the reason why it ended by itself; None while it looks
 
 
-_encode = msgspec.json.Encoder().encode
 decode: Final = msgspec.json.Decoder(Monitor).decode
 
 
-def encode(monitor: Monitor) -> str:
-    return _encode(monitor).decode()
-
-
-_SHOWN: Final = 40
 MISSING: Final = object()  # what a path leads to where nothing is; no condition holds for it
 
 
@@ -118,7 +109,7 @@ def find_fault(condition: Any) -> str | None:
         return None
     unknown = condition.keys() - COMPARE.keys()
     if unknown or not condition:
-        named = f"{min(unknown)[:_SHOWN]!r} is not a comparison" if unknown else "it has no comparison"
+        named = f"{min(unknown)[:40]!r} is not a comparison" if unknown else "it has no comparison"
         return f"{named}; use {', '.join(COMPARE)}"
     if "in" in condition and not isinstance(condition["in"], list):
         return "`in` takes a list"

@@ -19,18 +19,9 @@ from bespeak.contract.participant import SOLD, Price, Sold
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.contract.standard.transact import PURCHASES
 from bespeak.errors import ConfigError, StoreError
+from bespeak.extensions.payments import store as ledger
 from bespeak.extensions.payments.settings import LEDGER, Money, PaymentSettings, read_money
-from bespeak.extensions.payments.store import (
-    CarriedOut,
-    Declined,
-    LedgerProvider,
-    OpenAccount,
-    Order,
-    Outcome,
-    Phase,
-    Provider,
-    account_of,
-)
+from bespeak.extensions.payments.store import CarriedOut, Outcome, Phase, Provider
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
@@ -270,7 +261,9 @@ class Purchases:
         """Open the configured accounts; the store must be started."""
         for account in self.settings.accounts if self._provider.in_store else ():
             opening, credit = account.money(account.opening), account.money(account.credit)
-            command = OpenAccount(account_of(account.principal), account.currency, opening.minor, credit.minor)
+            command = ledger.OpenAccount(
+                ledger.account_of(account.principal), account.currency, opening.minor, credit.minor
+            )
             done = await self._store.do(command)
             if isinstance(done, Conflict):
                 raise ConfigError(f"The account of {account.principal} cannot be opened: {done.reason}.")
@@ -438,14 +431,14 @@ class Purchases:
 
     async def _ask(self, purchase_id: str, purchase: Purchase) -> Outcome:
         who, way, reference = purchase.principal_id, purchase.payment_method, purchase.reference
-        order = Order(purchase_id, purchase.key(purchase_id), who, purchase.part, way, reference)
+        order = ledger.Order(purchase_id, purchase.key(purchase_id), who, purchase.part, way, reference)
         return await self._provider.carry_out(purchase.phase, order)  # type: ignore[arg-type] # not one of the seller
 
     def _judge(self, record: Record, purchase: Purchase, outcome: Outcome) -> tuple[Purchase, str]:
         name, phase = record.record_id, purchase.phase
         if isinstance(outcome, CarriedOut):
             return purchase.done(outcome.reference)
-        if isinstance(outcome, Declined):
+        if isinstance(outcome, ledger.Declined):
             # Whoever pays is told; an operator has to know of money that could not be given back.
             level = logging.INFO if phase == HOLD else logging.ERROR
             _logger.log(level, "the provider declined to %s %s: %s", phase, name, outcome.message)
@@ -468,7 +461,7 @@ class Purchases:
 
 def open_purchases(store: Store, settings: PaymentSettings, environment: Mapping[str, str], sales: Sales) -> Purchases:
     if settings.provider == LEDGER:
-        return Purchases(store, settings, LedgerProvider(), sales)
+        return Purchases(store, settings, ledger.LedgerProvider(), sales)
     token = environment.get(settings.token_variable)
     if not token or not token.isprintable() or not token.isascii():
         message = f"The payment provider needs its token in the environment variable {settings.token_variable}."

@@ -28,17 +28,7 @@ from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import FairSemaphore
-from bespeak.runtime.handling import (
-    Conflicts,
-    RefusedError,
-    effects,
-    invalid,
-    new_id,
-    refusal,
-    run_function,
-    stateful,
-    to_json,
-)
+from bespeak.runtime.handling import RefusedError, effects, invalid, new_id, refusal, run_function, stateful, to_json
 from bespeak.state.store.commands.records import FindRecord, PutRecord, Record
 from bespeak.state.store.store import Command
 
@@ -147,7 +137,17 @@ async def report(call: RoutedCall) -> Effects:
             "recipient": recipient,
             "status": state,
         },
-        _CONFLICTS,
+        {
+            "too-many": Refused(
+                status.RATE_LIMITED,
+                "too-many-documents",
+                f"The agent has {MOST_KEPT} documents, the maximum; they expire after {KEPT / 86400:g} days.",
+                headers=(("Retry-After", "3600"),),
+            ),
+            "": _REPORT.refuse(
+                "delivery-unavailable", "The recipient has no room for more messages.", field="/recipient"
+            ),
+        },
     )
 
 
@@ -260,16 +260,6 @@ def _told_by(document_id: str) -> str:
     """Return the id of the broadcast by which the subscribers of a channel are told of a document."""
     return f"brd-{document_id.partition('-')[2]}"
 
-
-_CONFLICTS: Final[Conflicts] = {
-    "too-many": Refused(
-        status.RATE_LIMITED,
-        "too-many-documents",
-        f"The agent has {MOST_KEPT} documents, the maximum; they expire after {KEPT / 86400:g} days.",
-        headers=(("Retry-After", "3600"),),
-    ),
-    "": _REPORT.refuse("delivery-unavailable", "The recipient has no room for more messages.", field="/recipient"),
-}
 
 DOCUMENT_PATH: Final = "/documents/{document_id}"
 FETCH_DOCUMENT: Final = StandardMethod(

@@ -20,7 +20,6 @@ from bespeak.extensions.messages.store import (
     FindMessage,
     ListMessages,
     ListSubscribers,
-    MarkRecord,
     NewMessage,
     NextOutbox,
     OutboxMessage,
@@ -29,6 +28,7 @@ from bespeak.extensions.messages.store import (
     PutMessages,
     PutOutbox,
     ReleaseOutbox,
+    SetState,
     Withdraw,
     channel_key,
 )
@@ -235,7 +235,7 @@ async def test_the_next_message_of_a_topic_is_known(store: Store) -> None:
 async def test_a_record_is_marked_only_in_the_state_in_which_it_waits(store: Store) -> None:
     put: Any = await store.do(PutRecord("r", "message", "ann", "queued", "{}"), PutOutbox("delivery", "desk", "{}"))
     position = put[1]
-    assert await store.do(AckOutbox(position, 0), MarkRecord("r", "queued", "delivered")) == [True, True]
-    assert await store.do(MarkRecord("r", "queued", "failed"), MarkRecord("none", "queued", "failed")) == [False] * 2
+    assert await store.do(AckOutbox(position, 0), SetState("r", "queued", "delivered")) == [True, True]
+    assert await store.do(SetState("r", "queued", "failed"), SetState("none", "queued", "failed")) == [False] * 2
     record = await store.read(FindRecord(("message",), "r"))
     assert (record.state, record.version) == ("delivered", 2)
