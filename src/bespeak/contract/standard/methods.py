@@ -34,10 +34,6 @@ def choose_methods(names: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-def _known(name: str) -> str | None:
-    return name if is_choice(name) else None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodSettings:
     """Standard methods that the server offers at `/` beside those of every server."""
@@ -45,7 +41,7 @@ class MethodSettings:
     enable: tuple[str, ...] = setting(
         (),
         "Names of methods, categories of them, or `*` for all.",
-        parse=_known,
+        parse=lambda name: name if is_choice(name) else None,
         form="a standard method, a category or *",
         advice="`bespeak methods list` shows them.",
         suggested=(ALL, *CATEGORIES, *STANDARD),

@@ -39,10 +39,7 @@ _members = partial(
     TYPE=TYPE,
     SCOPE={"type": ["string", "array"], "items": d.NAME, "minLength": 1, "minItems": 1},
     CONDITIONS=d.object_of(d.members("methods?: [METHOD], paths?: [PATH]"), closed=True),
-    COSTS={
-        "type": "object",
-        "additionalProperties": d.object_of(d.members("min: NUMBER, expected: NUMBER, max: NUMBER")),
-    },
+    COSTS={**d.OBJECT, "additionalProperties": d.object_of(d.members("min: NUMBER, expected: NUMBER, max: NUMBER"))},
     UNITS=d.list_of(d.NAME, most=16),
     PRIORITY={"type": ["integer", "string"], "enum": ["low", "normal", "high", *range(10)]},
     REASON={"type": ["string", "object"], "minLength": 1, "maxLength": 1000},

@@ -43,15 +43,7 @@ from bespeak.runtime.handling import (
 )
 from bespeak.runtime.identity.authority import EVERYTHING, GRANT, GRANTED, Authority, Grant
 from bespeak.runtime.server import Server
-from bespeak.state.store.commands.records import (
-    NEVER,
-    ChangeRecord,
-    FindRecord,
-    ListRecords,
-    PutEvent,
-    PutRecord,
-    Record,
-)
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutEvent, PutRecord, Record
 from bespeak.text.diagnostics.diagnostic import unquoted
 
 ENTITY: Final = "entity"
@@ -111,7 +103,7 @@ async def register(call: RoutedCall) -> Effects:
             "created_at": write_instant(made.created),
         }
         # A subscription ends with the credential that made it; an entity is property, which has no end.
-        return told if made.expires >= NEVER else {**told, "expires_at": write_instant(made.expires)}
+        return told if command.record.lifetime is None else {**told, "expires_at": write_instant(made.expires)}
 
     taken = "The channel is registered already, or the agent is subscribed to it already."
     conflicts: Conflicts = {

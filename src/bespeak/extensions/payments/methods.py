@@ -69,11 +69,14 @@ async def purchase(call: RoutedCall) -> Effects | Envelope:
     )
     purchases: Purchases = call.server.part("payments")
     purchase_id, owner, key = new_id(PREFIX[:-1]), call.agent_id or "", _key(call)
-    if key is not None:
-        # A process may have died after it had held the money, before it could answer.
-        found = await purchases.find(key=key)
-        if found is not None:
-            return await _repeat(call, found, bought)
+    # A process may have died after it had held the money, before it could answer.
+    found = None if key is None else await purchases.find(key=key)
+    if found is not None:
+        before = decode(found.data)
+        if (before.item, before.principal_id, before.limit) != (bought.item, bought.principal_id, bought.limit):
+            message = "The Idempotency-Key belongs to another purchase; use a new one."
+            raise refusal(status.CONFLICT, "idempotency-key-reused", message)
+        return _tell(call, await purchases.carry_on(found))
     price = await purchases.sales.ask_price(call, bought.item)
     if price.currency != limit.currency:
         message = f"`amount` is in {limit.currency}; the price is {price}."
@@ -96,15 +99,6 @@ async def purchase(call: RoutedCall) -> Effects | Envelope:
         )
 
     return await purchases.change(purchase_id, bought, make, lambda done: _tell(call, done), _CONFLICTS)
-
-
-async def _repeat(call: RoutedCall, found: Record, bought: Purchase) -> Envelope:
-    before = decode(found.data)
-    if (before.item, before.principal_id, before.limit) != (bought.item, bought.principal_id, bought.limit):
-        message = "The Idempotency-Key belongs to another purchase; use a new one."
-        raise refusal(status.CONFLICT, "idempotency-key-reused", message)
-    purchases: Purchases = call.server.part("payments")
-    return _tell(call, await purchases.carry_on(found))
 
 
 async def quote_price(call: RoutedCall, given: Mapping[str, Any]) -> Mapping[str, Decimal]:

@@ -76,16 +76,14 @@ async def submit(call: RoutedCall) -> Effects:
 
 def _find_queue(call: RoutedCall, name: str) -> Joined:
     """Find a queue that the caller may use; those that it may not use do not exist for it."""
-    queues = call.server.registrar.participants.get("queue", {})
-    usable = queues
+    queues, scopes = call.server.registrar.participants.get("queue", {}), call.principal.scopes
     if not isinstance(call, JoinedCall):
-        scopes = call.principal.scopes
-        usable = {key: one for key, one in queues.items() if not scopes.missing(options_of(one).scopes)}
-    if name not in usable:
-        known = ", ".join(sorted(usable)) or "none"
+        queues = {key: one for key, one in queues.items() if not scopes.missing(options_of(one).scopes)}
+    if name not in queues:
+        known = ", ".join(sorted(queues)) or "none"
         message = f"There is no queue {name[:80]!r} that this agent may use; there are: {known}."
-        raise refusal(_SUBMIT, "unknown-queue", message, field="/target", queues=sorted(usable))
-    return usable[name]
+        raise refusal(_SUBMIT, "unknown-queue", message, field="/target", queues=sorted(queues))
+    return queues[name]
 
 
 async def describe_item(server: Server, record: Record) -> Mapping[str, Any]:
