@@ -33,7 +33,7 @@ from bespeak.checks.lint.rule_index import PASSES, all_rules, pass_of
 from bespeak.contract.limits import StreamLimits
 from bespeak.contract.schema.validation import MAX_DEPTH as SCHEMA_DEPTH
 from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
-from bespeak.extensions.messages import delivery, message, methods_send
+from bespeak.extensions.messages import delivery, message, methods_broadcast, methods_send
 from bespeak.extensions.workflows.spec import MOST_COPIED
 from bespeak.faces.a2a.http import MOST_VALUES as A2A_VALUES
 from bespeak.faces.a2a.report import MOST_KEPT as A2A_KEPT
@@ -422,7 +422,7 @@ def limits_table() -> str:
             "",
             "503",
         ),
-        ("copies of one message for addresses outside", _size(message.MOST_COPIES), "", "413"),
+        ("copies of one message for addresses outside", _size(methods_broadcast.MOST_COPIES), "", "413"),
         ("what the steps of a workflow take from earlier ones", _size(MOST_COPIED), "", "the step fails"),
         ("findings in the lint report that MCP clients read", f"{manifest_report._MOST}", "", "counted as left out"),
         (
