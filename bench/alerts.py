@@ -21,7 +21,7 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.messages.message import Origin
 from bespeak.extensions.messages.methods_broadcast import compose_alert
 from bespeak.extensions.messages.recipients import Recipients
-from bespeak.extensions.messages.store import PutAlert, PutMessages, PutInChannel
+from bespeak.extensions.messages.store import PutAlert, PutInChannel, PutMessages
 from bespeak.runtime.handling import new_id
 from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.settings import open_store
