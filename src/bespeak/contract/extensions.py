@@ -86,7 +86,7 @@ BUNDLED: Final = (
             KnownCommand("semantic", "Check a contract", "Publish, register and align ontologies.", after="diff"),
         ),
         has_tables=True,
-        rules=("ontology.rules", "alignment.rules", "profile_rules"),
+        rules=("rules",),
     ),
     KnownExtension(
         "payments",

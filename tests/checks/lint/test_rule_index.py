@@ -20,7 +20,7 @@ from bespeak.text.diagnostics import diagnostic
 from bespeak.text.diagnostics.diagnostic import Rule
 from bespeak.text.diagnostics.report import page_of
 
-DECLARING: Final = ("Rule", "profile_rule", "wire_rule", "contract_rule", "prose_rule")
+DECLARING: Final = ("Rule", "must", "should", "wire_rule", "contract_rule", "prose_rule")
 
 
 @cache
@@ -60,7 +60,7 @@ def declared_in(tree: ast.AST) -> dict[str, ast.Constant]:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Call):
             call = node.value
             if isinstance(call.func, ast.Name) and call.func.id in DECLARING:
-                first = call.args[0].elts[0] if isinstance(call.args[0], ast.Tuple) else call.args[0]
+                first = call.args[0]
                 assert isinstance(first, ast.Constant)
                 declared[node.target.id] = first
     return declared

@@ -16,7 +16,7 @@ from bespeak.extensions.semantics.calls import refuse_change, refuse_missing, re
 from bespeak.extensions.semantics.envelope.reader import parse
 from bespeak.extensions.semantics.negotiation import SemanticNegotiation, SemanticOutcome, ServiceOffer
 from bespeak.extensions.semantics.profile import Verdict, Violation
-from bespeak.extensions.semantics.profile_rules import NOT_PROVIDED, UNCOVERED
+from bespeak.extensions.semantics.rules import NOT_PROVIDED, UNCOVERED
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import OntologyRef
 from bespeak.extensions.semantics.translation import UsedMapping

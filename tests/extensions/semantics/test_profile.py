@@ -12,7 +12,8 @@ from bespeak.extensions.semantics.profile import (
     Verdict,
     Violation,
 )
-from bespeak.extensions.semantics.profile_rules import BINDING_CONFLICT, INTENT_REF
+from bespeak.extensions.semantics.rules import BINDING_CONFLICT, INTENT_REF
+from bespeak.text.diagnostics.report import page_of
 
 
 def test_profile_survives_json() -> None:
@@ -31,7 +32,7 @@ def test_conflict_of_meaning_precedes_a_missing_member_and_a_violation_is_short_
     missing = Violation.of(INTENT_REF, "/intentRef")
     conflict = Violation.of(BINDING_CONFLICT, "/x", "x:y", "x:d")
     assert Verdict("reject", (missing, conflict)).reason == "termBinding sense conflicts with domain"
-    assert Verdict("reject", (missing,)).reason == INTENT_REF.summary
+    assert Verdict("reject", (missing,)).reason == page_of(INTENT_REF).summary == INTENT_REF.reason
     assert ACCEPTED.reason == ""
     found = Violation.of(INTENT_REF, "/intentRef", {"a": ["x" * 1_000] * 9})
     written = msgspec.json.encode(found)

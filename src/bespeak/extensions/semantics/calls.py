@@ -14,7 +14,7 @@ from bespeak.extensions.semantics.alignment.artifact import Trust
 from bespeak.extensions.semantics.layer import Meaning, SemanticLayer, concepts_of
 from bespeak.extensions.semantics.negotiation import SemanticOutcome
 from bespeak.extensions.semantics.profile import SemanticProfile
-from bespeak.extensions.semantics.profile_rules import UNCONFIRMED, UNSTABLE
+from bespeak.extensions.semantics.rules import UNCONFIRMED, UNSTABLE
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.store import (
     CountMappedCalls,

@@ -21,11 +21,11 @@ from bespeak.extensions.semantics.alignment.names import words_of
 from bespeak.extensions.semantics.alignment.notation import AlignmentNotation, read_alignment
 from bespeak.extensions.semantics.alignment.policy import DEFAULT as DEFAULT_POLICY
 from bespeak.extensions.semantics.alignment.policy import Alignment, Policy, pair_of, signed_pairs
-from bespeak.extensions.semantics.alignment.rules import OTHER_ONTOLOGY
 from bespeak.extensions.semantics.offloading import run_beside, run_in_thread
 from bespeak.extensions.semantics.ontology.canonical import read_registered
 from bespeak.extensions.semantics.ontology.registration import Judged, judge_registration
 from bespeak.extensions.semantics.ontology.triples import RdfNotation
+from bespeak.extensions.semantics.rules import OTHER_ONTOLOGY
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.store import (
     MOST_REGISTERED,

@@ -11,9 +11,9 @@ from bespeak.contract.core_ontology import MOST_IRI
 from bespeak.contract.standard.definition import COUNT, LINE, NAME, TEXT, MethodError, StandardMethod, list_of, one_of
 from bespeak.extensions.semantics.alignment.notation import MEDIA_TYPES as ALIGNMENT_TYPES
 from bespeak.extensions.semantics.alignment.notation import is_alignment
-from bespeak.extensions.semantics.alignment.rules import DOWNGRADE, SIGNATURE
 from bespeak.extensions.semantics.knowledge import AlignmentOffer, OntologyOffer, OntologyRegistry
 from bespeak.extensions.semantics.ontology.triples import MEDIA_TYPES
+from bespeak.extensions.semantics.rules import DOWNGRADE, SIGNATURE
 from bespeak.extensions.semantics.store import Artifact, ArtifactRow, ListArtifacts, ReadArtifact, RegisterArtifact
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant

@@ -8,21 +8,11 @@ from urllib.parse import quote
 
 import msgspec
 
+from bespeak.extensions.semantics import rules
 from bespeak.extensions.semantics.alignment.policy import Alignment, Policy
 from bespeak.extensions.semantics.knowledge import Snapshot
 from bespeak.extensions.semantics.profile import ACCEPTED, SemanticProfile, Status, Verdict, Violation
 from bespeak.extensions.semantics.profile_judgement import ProfilePolicy, judge
-from bespeak.extensions.semantics.profile_rules import (
-    LOW_CONFIDENCE,
-    NOT_PROVIDED,
-    PROVENANCE,
-    UNCONFIRMED,
-    UNCOVERED,
-    UNKNOWN_ALIGNMENT,
-    UNKNOWN_ONTOLOGY,
-    VERSION_COMPATIBLE,
-    VERSION_ORDER,
-)
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import Meanings, Ontology, OntologyRef, compare_versions
 from bespeak.extensions.semantics.translation import ProfileTranslation, UsedMapping
@@ -95,8 +85,8 @@ class SemanticOutcome(msgspec.Struct, frozen=True, kw_only=True):
 _NEGOTIABLE: Final[Mapping[str, Status]] = {
     rule.id: "renegotiate"
     for rule in (
-        *(UNKNOWN_ONTOLOGY, UNKNOWN_ALIGNMENT, UNCOVERED, LOW_CONFIDENCE, UNCONFIRMED),
-        *(VERSION_COMPATIBLE, VERSION_ORDER),
+        *(rules.UNKNOWN_ONTOLOGY, rules.UNKNOWN_ALIGNMENT, rules.UNCOVERED, rules.LOW_CONFIDENCE, rules.UNCONFIRMED),
+        *(rules.VERSION_COMPATIBLE, rules.VERSION_ORDER),
     )
 }
 """Rules that another ontology, version or alignment can satisfy; by default they lead to a renegotiation."""
@@ -146,7 +136,7 @@ class SemanticNegotiation:
         if wanted.id not in offer.spoken:
             own = ", ".join(offer.spoken) or "no ontology"
             explanation.append(f"The profile uses {wanted}; this service uses {own}.")
-            return None, [Violation.of(UNKNOWN_ONTOLOGY, "/ontologyId", wanted.id, own)]
+            return None, [Violation.of(rules.UNKNOWN_ONTOLOGY, "/ontologyId", wanted.id, own)]
         ontology = snapshot.serving(wanted.id, wanted.version)
         if ontology is not None:
             same = "the same version" if ontology.version == wanted.version else f"version {ontology.version} serves it"
@@ -155,7 +145,7 @@ class SemanticNegotiation:
         latest = snapshot.latest(wanted.id)
         provided = "" if latest is None else latest.version
         incomparable = compare_versions(provided, wanted.version) == "incomparable"
-        rule = VERSION_ORDER if incomparable else VERSION_COMPATIBLE
+        rule = rules.VERSION_ORDER if incomparable else rules.VERSION_COMPATIBLE
         explanation.append(f"The profile uses {wanted}; version {provided or '-'} of the service does not serve it.")
         return None, [Violation.of(rule, "/ontologyVersion", wanted.version, provided)]
 
@@ -200,7 +190,7 @@ class SemanticNegotiation:
         fits = {wanted: found for wanted in profile.capability_refs if (found := _fit(wanted, provided, meanings))}
         if provided and profile.capability_refs and not fits and not offer.whole:
             named = ", ".join(one for one in provided if one not in offer.sensitive) or "something else"
-            broken.append(Violation.of(NOT_PROVIDED, "/capabilityRefs/0", profile.capability_refs[0], named))
+            broken.append(Violation.of(rules.NOT_PROVIDED, "/capabilityRefs/0", profile.capability_refs[0], named))
         if broken:
             explanation += [f"{one.message}." for one in broken]
             return self._fail(broken, explanation, ontology)
@@ -220,9 +210,9 @@ class SemanticNegotiation:
         for used in mappings:
             unconfirmed = used.translation.unconfirmed
             if unconfirmed is not None:
-                yield Violation.of(UNCONFIRMED, "/alignmentRef", unconfirmed, used.source)
+                yield Violation.of(rules.UNCONFIRMED, "/alignmentRef", unconfirmed, used.source)
             if self.settings.require_provenance and snapshot.mappings.is_anonymous(used.translation):
-                yield Violation.of(PROVENANCE, "/alignmentRef", used.source, used.translation.steps[0].alignment)
+                yield Violation.of(rules.PROVENANCE, "/alignmentRef", used.source, used.translation.steps[0].alignment)
 
     def _fail(
         self, broken: Sequence[Violation], explanation: list[str], ontology: Ontology | None = None
@@ -245,7 +235,7 @@ def _find_alignments(profile: SemanticProfile, snapshot: Snapshot) -> tuple[list
     for number, ref in enumerate(profile.alignment_refs):
         if ref not in usable or not leaving:
             fault = "for other ontologies" if ref in snapshot.alignments else snapshot.unused.get(ref, "not registered")
-            broken.append(Violation.of(UNKNOWN_ALIGNMENT, f"/alignmentRef/{number}", ref, fault))
+            broken.append(Violation.of(rules.UNKNOWN_ALIGNMENT, f"/alignmentRef/{number}", ref, fault))
     return [id_ for id_ in usable if id_ in profile.alignment_refs], broken
 
 

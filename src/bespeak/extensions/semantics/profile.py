@@ -6,8 +6,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from bespeak.extensions.semantics import profile_rules as rules
-from bespeak.extensions.semantics.profile_rules import ProfileRule
+from bespeak.extensions.semantics import rules
+from bespeak.extensions.semantics.rules import ProfileRule
 from bespeak.text.diagnostics.diagnostic import brief
 
 
@@ -43,7 +43,7 @@ class SemanticProfile(msgspec.Struct, frozen=True, kw_only=True):
 Status = Literal["accept", "renegotiate", "reject"]
 
 _LONGEST: Final = 300
-_STATED: Final = frozenset(one.id for one in vars(rules).values() if isinstance(one, ProfileRule) and one.reason)
+_STATED: Final = frozenset(one.id for one in vars(rules).values() if isinstance(one, ProfileRule) and one.stated)
 
 
 class Violation(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ class Violation(msgspec.Struct, frozen=True):
             shown = value if len(value) <= _LONGEST else f"{value[:_LONGEST]}..."
         elif value is not None and not isinstance(value, bool | float):
             shown = brief(value)
-        return cls(rule.id, path, shown, rule.text(path, value, other), rule.reason or rule.summary)
+        return cls(rule.id, path, shown, rule.text(path, value, other), rule.reason)
 
 
 class Verdict(msgspec.Struct, frozen=True):

@@ -7,17 +7,9 @@ from typing import Final
 
 import msgspec
 
+from bespeak.extensions.semantics import rules
 from bespeak.extensions.semantics.envelope.reader import Registration
 from bespeak.extensions.semantics.profile import ACCEPTED, SemanticProfile, Status, Verdict, Violation
-from bespeak.extensions.semantics.profile_rules import (
-    BINDING_CONFLICT,
-    BINDING_DOMAIN,
-    CAPABILITY_RANGE,
-    CAPABILITY_TYPE,
-    INTENT_CAPABILITIES,
-    INTENT_DOMAIN,
-    INTENT_TYPE,
-)
 from bespeak.extensions.semantics.terms import Meanings
 
 
@@ -61,7 +53,7 @@ def judge_agents(registration: Registration, meanings: Meanings) -> list[Violati
     """Return the capabilities of agents that neither the registration itself nor an ontology declares as such."""
     known = {term.iri for term in registration.capabilities}
     return [
-        Violation.of(CAPABILITY_RANGE, "/hasCapability", capability, "an ioa:Capability")
+        Violation.of(rules.CAPABILITY_RANGE, "/hasCapability", capability, "an ioa:Capability")
         for capabilities in registration.agents.values()
         for capability in capabilities
         if capability not in known and capability not in meanings.capabilities
@@ -73,13 +65,13 @@ def _inconsistencies(profile: SemanticProfile, meanings: Meanings, *, strict: bo
     references, intent, context = profile.capability_refs, profile.intent_ref, profile.context
     for number, one in enumerate(references):
         if one not in meanings.capabilities:
-            found.append(Violation.of(CAPABILITY_TYPE, f"/capabilityRefs/{number}", one))
+            found.append(Violation.of(rules.CAPABILITY_TYPE, f"/capabilityRefs/{number}", one))
     if intent and intent not in meanings.intents:
-        found.append(Violation.of(INTENT_TYPE, "/intentRef", intent))
+        found.append(Violation.of(rules.INTENT_TYPE, "/intentRef", intent))
     # A referenced capability covers those below it.
     needed = sorted(meanings.requires.get(intent, frozenset()).difference(references))
     uncovered = (one for one in needed if not any(above in references for above in meanings.ancestors(one)))
-    found += [Violation.of(INTENT_CAPABILITIES, "/intentRef", intent, one) for one in uncovered]
+    found += [Violation.of(rules.INTENT_CAPABILITIES, "/intentRef", intent, one) for one in uncovered]
     if context is not None and context.domain is not None:
         found += _domain_conflicts(profile, context.domain, meanings, strict=strict)
     return found
@@ -89,7 +81,7 @@ def _domain_conflicts(profile: SemanticProfile, domain: str, meanings: Meanings,
     found: list[Violation] = []
     applies = meanings.applies_to.get(profile.intent_ref)
     if applies and domain not in applies and not any(meanings.contains(one, domain, strict=strict) for one in applies):
-        found.append(Violation.of(INTENT_DOMAIN, "/intentRef", profile.intent_ref, domain))
+        found.append(Violation.of(rules.INTENT_DOMAIN, "/intentRef", profile.intent_ref, domain))
     assert profile.context is not None, "the domain is a part of the context"
     for number, binding in enumerate(profile.context.term_bindings):
         sense = binding.sense
@@ -97,9 +89,9 @@ def _domain_conflicts(profile: SemanticProfile, domain: str, meanings: Meanings,
             continue  # a missing sense is a violation already
         within = meanings.in_domain.get(sense) if sense in meanings.concepts else None
         if not within:
-            rule = BINDING_DOMAIN
+            rule = rules.BINDING_DOMAIN
         elif domain not in within and not any(meanings.contains(domain, one, strict=strict) for one in within):
-            rule = BINDING_CONFLICT
+            rule = rules.BINDING_CONFLICT
         else:
             continue
         found.append(Violation.of(rule, f"/profileContext/termBindings/{number}/sense", sense, domain))

@@ -10,7 +10,7 @@ import msgspec
 from bespeak.extensions.semantics.alignment.policy import Alignment, Policy, Relation, signed_pairs
 from bespeak.extensions.semantics.alignment.translation import Translation, Translator
 from bespeak.extensions.semantics.profile import SemanticProfile, Violation
-from bespeak.extensions.semantics.profile_rules import LOW_CONFIDENCE, UNCOVERED
+from bespeak.extensions.semantics.rules import LOW_CONFIDENCE, UNCOVERED
 from bespeak.extensions.semantics.terms import Ontology
 
 _RELATIONS: Final[tuple[Relation, ...]] = ("equivalent", "broader")  # that may stand for a term, the better one first

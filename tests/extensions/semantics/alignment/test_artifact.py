@@ -14,10 +14,10 @@ from bespeak.extensions.semantics.alignment.artifact import JudgedAlignment, Tru
 from bespeak.extensions.semantics.alignment.draft_json import canonical_json, statement_of, write_json
 from bespeak.extensions.semantics.alignment.notation import write_alignment
 from bespeak.extensions.semantics.alignment.policy import Alignment
-from bespeak.extensions.semantics.alignment.rules import (
-    BAD_IRI,
+from bespeak.extensions.semantics.rules import (
+    ALIGNMENT_IRI,
+    BAD_ARTIFACT,
     DOWNGRADE,
-    MALFORMED,
     OTHER_ONTOLOGY,
     SIGNATURE,
     UNKNOWN_TERM,
@@ -95,7 +95,10 @@ def test_older_version_and_a_lower_or_missing_signer_are_refused() -> None:
 
 def test_registry_needs_an_iri_and_a_version() -> None:
     nameless = msgspec.structs.replace(ARTIFACT, id="", version="")
-    assert found(judge(nameless, for_registry=True)) == [(BAD_IRI.id, "/id"), (MALFORMED.id, "/version")]
+    assert found(judge(nameless, for_registry=True)) == [
+        (ALIGNMENT_IRI.id, "/id"),
+        (BAD_ARTIFACT.id, "/version"),
+    ]
     named = judge(nameless, for_registry=True, id="urn:a:b", version="1.0")
     assert named.alignment is not None
     command = named.command("a.json")

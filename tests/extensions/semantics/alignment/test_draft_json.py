@@ -22,7 +22,14 @@ from bespeak.extensions.semantics.alignment.draft_json import (
     write_json,
 )
 from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule
-from bespeak.extensions.semantics.alignment.rules import BAD_IRI, CONFIDENCE, CONFLICT, MALFORMED, RELATION, TOO_LARGE
+from bespeak.extensions.semantics.rules import (
+    ALIGNMENT_IRI,
+    ALIGNMENT_TOO_LARGE,
+    BAD_ARTIFACT,
+    CONFIDENCE,
+    CONFLICT,
+    RELATION,
+)
 from bespeak.extensions.semantics.terms import OntologyRef
 
 FIGURE = {
@@ -59,11 +66,11 @@ def test_example_of_the_draft_is_read_and_prefixes_of_an_inline_context_are_expa
     ({"mappingRules": [{"from": "a:1", "to": "b:1", "confidence": 1.5}]}, CONFIDENCE, "/mappingRules/0"),
     ({"mappingRules": [{"from": "a:1", "to": "b:1", "confidence": "x"}]}, CONFIDENCE, "/mappingRules/0/confidence"),
     ({"mappingRules": [{"from": "a:1", "to": "b:1", "relation": "same"}]}, RELATION, "/mappingRules/0/relation"),
-    ({"mappingRules": [{"from": "a:1", "to": "no iri"}]}, BAD_IRI, "/mappingRules/0/to"),
-    ({"mappingRules": [{"from": "a:1"}]}, MALFORMED, "/mappingRules/0"),
-    ({"mappingRules": ["x"]}, MALFORMED, "/mappingRules/0"),
-    ({"mappingRules": {}}, MALFORMED, "/mappingRules"),
-    ({"sourceOntologyId": "x"}, BAD_IRI, "/sourceOntologyId"),
+    ({"mappingRules": [{"from": "a:1", "to": "no iri"}]}, ALIGNMENT_IRI, "/mappingRules/0/to"),
+    ({"mappingRules": [{"from": "a:1"}]}, BAD_ARTIFACT, "/mappingRules/0"),
+    ({"mappingRules": ["x"]}, BAD_ARTIFACT, "/mappingRules/0"),
+    ({"mappingRules": {}}, BAD_ARTIFACT, "/mappingRules"),
+    ({"sourceOntologyId": "x"}, ALIGNMENT_IRI, "/sourceOntologyId"),
     ({"confidence": -1}, CONFIDENCE, ""),
     (
         {"mappingRules": [{"from": "a:1", "to": "b:1"}, {"from": "a:1", "to": "b:1", "relation": "broader"}]},
@@ -81,7 +88,7 @@ def test_all_faults_are_reported_at_once_and_unknown_members_left_out() -> None:
     assert len(read(mappingRules=wrong)[1]) == 2
     alignment, findings = read(extra=1)
     assert alignment is not None
-    assert findings == [(MALFORMED.id, "")]
+    assert findings == [(BAD_ARTIFACT.id, "")]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +116,7 @@ def test_too_many_bytes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_BYTES", 3)
     assert check_size(b"abc", "f") is None
     finding = check_size(b"abcd", "f")
-    assert finding.rule == TOO_LARGE.id
+    assert finding.rule == ALIGNMENT_TOO_LARGE.id
 
 
 def test_too_many_rules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +126,7 @@ def test_too_many_rules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not collector.is_full
         collector.add(MappingRule(source=f"a:{place}", target="b:1"), RulePlace(place))
     assert collector.is_full
-    assert [one.rule for one in collector.findings] == [TOO_LARGE.id]
+    assert [one.rule for one in collector.findings] == [ALIGNMENT_TOO_LARGE.id]
 
 
 def test_exact_repetition_is_left_out() -> None:
@@ -133,8 +140,8 @@ def test_exact_repetition_is_left_out() -> None:
 def test_error_beyond_the_listed_findings_still_refuses_the_artifact() -> None:
     collector = Collector("f")
     for _ in range(60):
-        collector.report(MALFORMED, "a warning", RulePlace(), warning=True)
-    collector.report(MALFORMED, "an error", RulePlace())
+        collector.report(BAD_ARTIFACT, "a warning", RulePlace(), warning=True)
+    collector.report(BAD_ARTIFACT, "an error", RulePlace())
     document = collector.document(Alignment(source=REF, target=REF, rules=()))
     assert len(document.findings) == 50
     assert document.alignment is None

@@ -22,7 +22,14 @@ from bespeak.extensions.semantics.alignment.notation import (
     write_sssom,
 )
 from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule
-from bespeak.extensions.semantics.alignment.rules import BAD_IRI, CONFIDENCE, CONFLICT, MALFORMED, RELATION, TOO_LARGE
+from bespeak.extensions.semantics.rules import (
+    ALIGNMENT_IRI,
+    ALIGNMENT_TOO_LARGE,
+    BAD_ARTIFACT,
+    CONFIDENCE,
+    CONFLICT,
+    RELATION,
+)
 
 
 def test_every_notation_is_recognized_and_read() -> None:
@@ -88,11 +95,11 @@ def test_what_the_format_holds_comes_back(alignment: Alignment) -> None:
     (CELL.replace(">=<", ">%<"), (RELATION.id, 7)),
     (CELL.replace("1.0", "7"), (CONFIDENCE.id, 7)),
     (CELL.replace("1.0", "high"), (CONFIDENCE.id, 7)),
-    (CELL.replace("http://two.example#B", "B"), (BAD_IRI.id, 7)),
+    (CELL.replace("http://two.example#B", "B"), (ALIGNMENT_IRI.id, 7)),
     (CELL + "\n" + CELL.replace(">=<", ">&lt;<"), (CONFLICT.id, 8)),
-    ("<a>" * 20 + "</a>" * 20, (TOO_LARGE.id, 7)),
-    (CELL.replace("1.0", "1" * 5_000), (TOO_LARGE.id, 7)),
-    ("<Cell>", (MALFORMED.id, 8)),
+    ("<a>" * 20 + "</a>" * 20, (ALIGNMENT_TOO_LARGE.id, 7)),
+    (CELL.replace("1.0", "1" * 5_000), (ALIGNMENT_TOO_LARGE.id, 7)),
+    ("<Cell>", (BAD_ARTIFACT.id, 8)),
 )
 def test_poisoned_artifact_is_refused_with_the_line(cells: str, finding: tuple[str, int]) -> None:
     assert read(cells) == (None, [finding])
@@ -102,7 +109,7 @@ def test_entities_and_other_documents_are_refused() -> None:
     bomb = '<!DOCTYPE r [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><r>&b;</r>'
     document = read_alignment_api(bomb.encode(), "a.rdf")
     assert document.alignment is None
-    assert [one.rule for one in document.findings] == [MALFORMED.id]
+    assert [one.rule for one in document.findings] == [BAD_ARTIFACT.id]
     assert read_alignment_api(b"<rdf/>", "a.rdf").alignment is None
     assert read_alignment_api(b"<?xml version='1.0' encoding='none'?><a/>", "a.rdf").findings
 
@@ -164,12 +171,12 @@ def test_negated_mapping_is_left_out_and_a_table_without_its_columns_refused() -
     assert alignment.rules == ()
     assert findings == [(RELATION.id, 8)]
     document = read_sssom(b"#subject_source: x:a\n#object_source: x:b\nfrom\tto\n", "a.tsv")
-    assert (document.alignment, document.findings[0].rule) == (None, MALFORMED.id)
+    assert (document.alignment, document.findings[0].rule) == (None, BAD_ARTIFACT.id)
 
 
 @rows(
     "rows, finding",
-    (("a:1 skos:exactMatch c1 x 0.8",), (BAD_IRI.id, 8)),
+    (("a:1 skos:exactMatch c1 x 0.8",), (ALIGNMENT_IRI.id, 8)),
     (("a:1 skos:similar b:1 x 0.8",), (RELATION.id, 8)),
     (("a:1 skos:exactMatch b:1 x 1.8",), (CONFIDENCE.id, 8)),
     (("a:1 skos:exactMatch b:1 x nan",), (CONFIDENCE.id, 8)),

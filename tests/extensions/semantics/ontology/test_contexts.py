@@ -20,7 +20,7 @@ from bespeak.extensions.semantics.ontology.contexts import (
     shipped_contexts,
 )
 from bespeak.extensions.semantics.ontology.reader import read_ontology
-from bespeak.extensions.semantics.ontology.rules import TOO_LARGE
+from bespeak.extensions.semantics.rules import TOO_LARGE
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 BASE = "https://ex.org/ctx"

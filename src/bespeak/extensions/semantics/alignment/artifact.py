@@ -8,17 +8,10 @@ from typing import Final
 import msgspec
 
 from bespeak.contract.core_ontology import is_iri
+from bespeak.extensions.semantics import rules
 from bespeak.extensions.semantics.alignment.draft_json import canonical_json, statement_of
 from bespeak.extensions.semantics.alignment.notation import AlignmentNotation, read_alignment
 from bespeak.extensions.semantics.alignment.policy import Alignment
-from bespeak.extensions.semantics.alignment.rules import (
-    BAD_IRI,
-    DOWNGRADE,
-    MALFORMED,
-    OTHER_ONTOLOGY,
-    SIGNATURE,
-    UNKNOWN_TERM,
-)
 from bespeak.extensions.semantics.store import RegisterArtifact, compress
 from bespeak.extensions.semantics.terms import Ontology, OntologyRef, parse_version, succession_fault
 from bespeak.protocol.exchange.refusal import Fault
@@ -114,27 +107,27 @@ def check_alignment(
             continue
         if ref.id != ontology.id:
             message = f"the {side} ontology must be {brief(ontology.id)}; got {brief(ref.id)}"
-            yield OTHER_ONTOLOGY.found(message, Location(file), f"/{side}OntologyId")
+            yield rules.OTHER_ONTOLOGY.found(message, Location(file), f"/{side}OntologyId")
         elif ref.version != ontology.version:
             message = f"the version of the {side} ontology must be {brief(ontology.version)}; got {brief(ref.version)}"
-            yield OTHER_ONTOLOGY.found(message, Location(file), f"/{side}OntologyVersion")
+            yield rules.OTHER_ONTOLOGY.found(message, Location(file), f"/{side}OntologyVersion")
     count = 0
     for place, rule in enumerate(alignment.rules):
         for (side, _, ontology), iri, member in zip(sides, (rule.source, rule.target), ("from", "to"), strict=True):
             if ontology is not None and iri not in ontology.terms and count < _MOST_FINDINGS:
                 count += 1
                 message = f"{brief(iri)} is not a term of the {side} ontology {brief(ontology.id)}"
-                yield UNKNOWN_TERM.found(message, Location(file), f"/mappingRules/{place}/{member}")
+                yield rules.UNKNOWN_TERM.found(message, Location(file), f"/mappingRules/{place}/{member}")
 
 
 def check_identity(alignment: Alignment, file: str = "") -> Iterator[Diagnostic]:
     """Yield what the registry needs: an IRI, and a version that compares with others."""
     if not is_iri(alignment.id):
         message = f"the id of an alignment must be an absolute IRI; got {brief(alignment.id)}"
-        yield BAD_IRI.found(message, Location(file), "/id")
+        yield rules.ALIGNMENT_IRI.found(message, Location(file), "/id")
     if parse_version(alignment.version) is None:
         message = f"the version must be numbers with points, or a date; got {brief(alignment.version)}"
-        yield MALFORMED.found(message, Location(file), "/version")
+        yield rules.BAD_ARTIFACT.found(message, Location(file), "/version")
 
 
 def _exact(ref: OntologyRef, ontology: Ontology | None) -> OntologyRef:
@@ -144,14 +137,14 @@ def _exact(ref: OntologyRef, ontology: Ontology | None) -> OntologyRef:
 def _verify(alignment: Alignment, token: str, trust: Trust, file: str) -> tuple[str, list[Diagnostic]]:
     """Return the signer, or an empty string and the reason."""
     if not token:
-        return "", [SIGNATURE.found(UNSIGNED, Location(file), "/signature")] if trust.signed else []
+        return "", [rules.SIGNATURE.found(UNSIGNED, Location(file), "/signature")] if trust.signed else []
     if not trust.keys and not trust.signed:
         return "", []  # nobody to ask: the artifact counts as unsigned
     signed = verify_artifact(token, trust.keys)
     fault = signed if isinstance(signed, Fault) else signature_fault(signed, statement_of(alignment))
     if fault is not None or isinstance(signed, Fault):
         assert fault is not None
-        return "", [SIGNATURE.found(fault.message, Location(file), "/signature")]
+        return "", [rules.SIGNATURE.found(fault.message, Location(file), "/signature")]
     return signed.signer, []
 
 
@@ -162,11 +155,11 @@ def _check_succession(
         return
     fault = succession_fault(alignment.version, replaces.version)
     if fault is not None:
-        yield DOWNGRADE.found(fault, Location(file), "/version")
+        yield rules.DOWNGRADE.found(fault, Location(file), "/version")
     if replaces.signer and not alignment.signer:
         message = f"the artifact replaces one that {brief(replaces.signer)} signed, and must be signed too"
-        yield DOWNGRADE.found(message, Location(file), "/signature")
+        yield rules.DOWNGRADE.found(message, Location(file), "/signature")
     elif trust.ranks.get(alignment.signer, 0) < trust.ranks.get(replaces.signer, 0):
         before = f"{brief(replaces.signer)}, who signed before"
         message = f"the signer {brief(alignment.signer)} is trusted less than {before}"
-        yield DOWNGRADE.found(message, Location(file), "/signature")
+        yield rules.DOWNGRADE.found(message, Location(file), "/signature")

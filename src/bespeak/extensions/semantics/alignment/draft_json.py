@@ -10,7 +10,14 @@ import msgspec
 
 from bespeak.contract.core_ontology import is_iri
 from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule, Provenance
-from bespeak.extensions.semantics.alignment.rules import BAD_IRI, CONFIDENCE, CONFLICT, MALFORMED, RELATION, TOO_LARGE
+from bespeak.extensions.semantics.rules import (
+    ALIGNMENT_IRI,
+    ALIGNMENT_TOO_LARGE,
+    BAD_ARTIFACT,
+    CONFIDENCE,
+    CONFLICT,
+    RELATION,
+)
 from bespeak.extensions.semantics.terms import OntologyRef
 from bespeak.state.identity.artifact_signature import ArtifactStatement
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
@@ -57,7 +64,7 @@ class Collector:
         prefix, colon, rest = text.partition(":")
         found = self.prefixes[prefix] + rest if colon and prefix in self.prefixes else text
         if not is_iri(found):
-            self.report(BAD_IRI, f"{what} must be an absolute IRI; got {brief(text)}", place)
+            self.report(ALIGNMENT_IRI, f"{what} must be an absolute IRI; got {brief(text)}", place)
         return found
 
     def add(self, rule: MappingRule, place: RulePlace) -> None:
@@ -69,7 +76,7 @@ class Collector:
             differing = f"{brief(rule.source)} and {brief(rule.target)}"
             self.report(CONFLICT, f"a second rule for {differing} differs from the first", place)
         if len(self._rules) == MOST_RULES + 1:
-            self.report(TOO_LARGE, f"an alignment may have {MOST_RULES} rules", place)
+            self.report(ALIGNMENT_TOO_LARGE, f"an alignment may have {MOST_RULES} rules", place)
 
     @property
     def is_full(self) -> bool:
@@ -90,7 +97,7 @@ class Collector:
 def check_size(data: bytes, file: str) -> Diagnostic | None:
     if len(data) <= MOST_BYTES:
         return None
-    return TOO_LARGE.found(f"an alignment may have {MOST_BYTES} bytes; got {len(data)}", Location(file))
+    return ALIGNMENT_TOO_LARGE.found(f"an alignment may have {MOST_BYTES} bytes; got {len(data)}", Location(file))
 
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -182,14 +189,14 @@ def _convert(value: Any, kind: type[T], collector: Collector, pointer: str) -> T
         unknown = sorted(set(value) - set(kind.__struct_encode_fields__) - {"@context", "type"})
         if unknown:
             message = f"unknown members are left out: {', '.join(brief(name) for name in unknown[:5])}"
-            collector.report(MALFORMED, message, RulePlace(pointer=pointer), warning=True)
+            collector.report(BAD_ARTIFACT, message, RulePlace(pointer=pointer), warning=True)
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$")
         # The path is written in JavaScript's way: `.signals[...]`.
         member = path.lstrip(".").rstrip("`").partition("[")[0].partition(".")[0]
-        rule = _MEMBERS.get(member, MALFORMED)
+        rule = _MEMBERS.get(member, BAD_ARTIFACT)
         where = f"{pointer}/{member}" if member else pointer
         given = value.get(member) if isinstance(value, dict) and member else None
         shown = f"; got {brief(given)}" if given is not None else ""

@@ -22,7 +22,7 @@ from bespeak.extensions.semantics.alignment.draft_json import (
     write_json,
 )
 from bespeak.extensions.semantics.alignment.policy import Alignment, Justification, MappingRule, Provenance, Relation
-from bespeak.extensions.semantics.alignment.rules import CONFIDENCE, MALFORMED, RELATION, TOO_LARGE
+from bespeak.extensions.semantics.rules import ALIGNMENT_TOO_LARGE, BAD_ARTIFACT, CONFIDENCE, RELATION
 from bespeak.extensions.semantics.terms import OntologyRef
 from bespeak.text.diagnostics.diagnostic import Rule, brief
 from bespeak.text.source.tree import SyntaxFault
@@ -83,7 +83,7 @@ class _ApiDocument:
         self._parser = expat.ParserCreate(namespace_separator=" ")
         self._parser.StartElementHandler, self._parser.EndElementHandler = self._enter, self._leave
         self._parser.CharacterDataHandler = self._characters
-        self._parser.StartDoctypeDeclHandler = lambda *_: self._refuse("a document type is not allowed", MALFORMED)
+        self._parser.StartDoctypeDeclHandler = lambda *_: self._refuse("a document type is not allowed", BAD_ARTIFACT)
         self._parser.buffer_text = True
         self._collector = Collector(file)
         self._path: list[str] = []
@@ -99,13 +99,13 @@ class _ApiDocument:
             return self._collector.document(None)
         except expat.ExpatError as error:
             message = f"this is not XML: {expat.errors.messages[error.code]}"
-            self._collector.report(MALFORMED, message, RulePlace(error.lineno))
+            self._collector.report(BAD_ARTIFACT, message, RulePlace(error.lineno))
             return self._collector.document(None)
         except (ValueError, LookupError) as error:  # an encoding that is not known
-            self._collector.report(MALFORMED, f"this is not XML: {error}", RulePlace(1))
+            self._collector.report(BAD_ARTIFACT, f"this is not XML: {error}", RulePlace(1))
             return self._collector.document(None)
         if "Alignment" not in self._head:
-            self._collector.report(MALFORMED, "the document has no element Alignment", RulePlace(1))
+            self._collector.report(BAD_ARTIFACT, "the document has no element Alignment", RulePlace(1))
         head, refs = self._head, []
         for side in ("onto1", "onto2"):
             # Old files have the location in onto1 and the IRI in uri1.
@@ -171,7 +171,7 @@ class _ApiDocument:
         if collector.is_full:
             raise _StoppedError
 
-    def _refuse(self, message: str, rule: Rule = TOO_LARGE) -> None:
+    def _refuse(self, message: str, rule: Rule = ALIGNMENT_TOO_LARGE) -> None:
         self._collector.report(rule, message, RulePlace(self._parser.CurrentLineNumber))
         raise _StoppedError
 
@@ -265,7 +265,9 @@ def read_sssom(data: bytes, file: str) -> AlignmentDocument:
     try:
         missing = {"subject_id", "predicate_id", "object_id"} - set(rows.fieldnames or ())
         if missing:
-            collector.report(MALFORMED, f"the columns {', '.join(sorted(missing))} are missing", RulePlace(count + 1))
+            collector.report(
+                BAD_ARTIFACT, f"the columns {', '.join(sorted(missing))} are missing", RulePlace(count + 1)
+            )
         for row in rows if not missing else ():
             place = RulePlace(count + rows.line_num)
             if collector.is_full:
@@ -274,7 +276,7 @@ def read_sssom(data: bytes, file: str) -> AlignmentDocument:
             if rule is not None:
                 collector.add(rule, place)
     except csv.Error as error:
-        collector.report(MALFORMED, f"the table cannot be read: {error}", RulePlace(count + rows.line_num))
+        collector.report(BAD_ARTIFACT, f"the table cannot be read: {error}", RulePlace(count + rows.line_num))
     return collector.document(_alignment(header, collector))
 
 
@@ -325,7 +327,7 @@ def _yaml(value: str | float | list[str]) -> str:
 def _read_header(text: str, count: int, collector: Collector) -> dict[str, Any]:
     tree = parse_yaml(text, "header") if text.strip() and count else None
     if isinstance(tree, SyntaxFault):
-        collector.report(MALFORMED, f"the header is not YAML: {tree.message}", RulePlace(tree.location.line))
+        collector.report(BAD_ARTIFACT, f"the header is not YAML: {tree.message}", RulePlace(tree.location.line))
     data = tree.data if tree is not None and not isinstance(tree, SyntaxFault) else {}
     header: dict[str, Any] = data if isinstance(data, dict) else {}
     known = prefixes if isinstance(prefixes := header.get("curie_map"), dict) else {}

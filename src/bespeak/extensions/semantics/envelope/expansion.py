@@ -11,9 +11,15 @@ import msgspec
 
 from bespeak.contract.core_ontology import CLASSES, PROPERTIES, RDFS, Namespace, Value, is_iri
 from bespeak.extensions.semantics.ontology.contexts import Contexts, DocumentRefused, OntologyLimits, inline_contexts
-from bespeak.extensions.semantics.ontology.rules import REMOTE_CONTEXT, TOO_LARGE
 from bespeak.extensions.semantics.profile import Violation
-from bespeak.extensions.semantics.profile_rules import CONTEXT, PROFILE_SIZE, PROFILE_VALUE, UNKNOWN_CONTEXT
+from bespeak.extensions.semantics.rules import (
+    CONTEXT,
+    PROFILE_SIZE,
+    PROFILE_VALUE,
+    REMOTE_CONTEXT,
+    TOO_LARGE,
+    UNKNOWN_CONTEXT,
+)
 from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 from bespeak.text.source.pointer import value_at
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.core_ontology import DEFAULT, RDFS, Namespace, is_iri
+from bespeak.extensions.semantics import rules
 from bespeak.extensions.semantics.envelope.expansion import (
     LABEL,
     MOST_BYTES,
@@ -31,21 +32,7 @@ from bespeak.extensions.semantics.envelope.expansion import (
 )
 from bespeak.extensions.semantics.ontology.contexts import Contexts, shipped_contexts
 from bespeak.extensions.semantics.profile import ProfileContext, SemanticProfile, TermBinding, Violation
-from bespeak.extensions.semantics.profile_rules import (
-    CAPABILITY_RANGE,
-    CAPABILITY_REFS,
-    CONTEXT,
-    INTENT_REF,
-    ONTOLOGY_ID,
-    ONTOLOGY_VERSION,
-    PROFILE_SIZE,
-    PROFILE_TYPE,
-    PROFILE_VALUE,
-    REGISTRATION_CONSTRAINTS,
-    REGISTRATION_ID,
-    REGISTRATION_TYPE,
-    ProfileRule,
-)
+from bespeak.extensions.semantics.rules import ProfileRule
 from bespeak.extensions.semantics.terms import Term
 
 _IRI: Final = "one absolute IRI"
@@ -70,17 +57,17 @@ def envelope_of(node: Node, profile_type: str) -> SemanticEnvelope:
     found: list[Violation] = []
     types = node.get("@type", ())
     if profile_type not in types:
-        found.append(Violation.of(PROFILE_TYPE, "/type", types[0] if len(types) == 1 else (list(types) or None)))
+        found.append(Violation.of(rules.PROFILE_TYPE, "/type", types[0] if len(types) == 1 else (list(types) or None)))
     iri = node.get("@id")
     if isinstance(iri, BadValue):
-        found.append(Violation.of(PROFILE_VALUE, "/id", iri.value, _IRI))
+        found.append(Violation.of(rules.PROFILE_VALUE, "/id", iri.value, _IRI))
         iri = None
     profile = SemanticProfile(
         id=iri,
-        ontology_id=_one(node, "ontologyId", found, "", ONTOLOGY_ID) or "",
-        ontology_version=_text(node, "ontologyVersion", found, "", ONTOLOGY_VERSION) or "",
-        capability_refs=_many(node, "capabilityRefs", found, CAPABILITY_REFS, required=True),
-        intent_ref=_one(node, "intentRef", found, "", INTENT_REF) or "",
+        ontology_id=_one(node, "ontologyId", found, "", rules.ONTOLOGY_ID) or "",
+        ontology_version=_text(node, "ontologyVersion", found, "", rules.ONTOLOGY_VERSION) or "",
+        capability_refs=_many(node, "capabilityRefs", found, rules.CAPABILITY_REFS, required=True),
+        intent_ref=_one(node, "intentRef", found, "", rules.INTENT_REF) or "",
         profile_version=_text(node, "profileVersion", found) if "profileVersion" in node else None,
         alignment_refs=_many(node, "alignmentRef", found) if "alignmentRef" in node else (),
         context=_context(node, found) if "profileContext" in node else None,
@@ -96,7 +83,7 @@ def _context(node: Node, found: list[Violation]) -> ProfileContext | None:
     at = "/profileContext"
     bindings = inner.get("termBindings", ())
     if len(bindings) > MOST_VALUES:
-        found.append(Violation.of(PROFILE_SIZE, f"{at}/termBindings", len(bindings), f"{MOST_VALUES} values"))
+        found.append(Violation.of(rules.PROFILE_SIZE, f"{at}/termBindings", len(bindings), f"{MOST_VALUES} values"))
         bindings = ()
     return ProfileContext(
         domain=_one(inner, "domain", found, at) if "domain" in inner else None,
@@ -108,10 +95,10 @@ def _context(node: Node, found: list[Violation]) -> ProfileContext | None:
 
 def _binding(one: Any, found: list[Violation], at: str) -> TermBinding:
     if type(one) is BadValue:
-        found.append(Violation.of(PROFILE_VALUE, at, one.value, _NODE))
+        found.append(Violation.of(rules.PROFILE_VALUE, at, one.value, _NODE))
         return TermBinding("", "")
-    term = _text(one, "term", found, at, PROFILE_VALUE)
-    return TermBinding(term or "", _one(one, "sense", found, at, PROFILE_VALUE) or "")
+    term = _text(one, "term", found, at, rules.PROFILE_VALUE)
+    return TermBinding(term or "", _one(one, "sense", found, at, rules.PROFILE_VALUE) or "")
 
 
 def _validation(node: Node, found: list[Violation]) -> ClaimedValidation | None:
@@ -137,7 +124,7 @@ def _one(
         return values[0]
     shown = [one.value if type(one) is BadValue else one for one in values]
     value = shown[0] if len(shown) == 1 else shown or None
-    found.append(Violation.of(rule or PROFILE_VALUE, f"{at}/{name}", value, wanted))
+    found.append(Violation.of(rule or rules.PROFILE_VALUE, f"{at}/{name}", value, wanted))
     return None
 
 
@@ -156,18 +143,18 @@ def _text(node: Node, name: str, found: list[Violation], at: str = "", rule: Pro
     if not text and rule is not None:
         found.append(Violation.of(rule, f"{at}/{name}", value, _LITERAL))
     elif len(text) > MOST_TEXT:
-        found.append(Violation.of(PROFILE_SIZE, f"{at}/{name}", len(text), f"{MOST_TEXT} characters"))
+        found.append(Violation.of(rules.PROFILE_SIZE, f"{at}/{name}", len(text), f"{MOST_TEXT} characters"))
         return None
     return text
 
 
 def _many(
-    node: Node, name: str, found: list[Violation], rule: ProfileRule = PROFILE_VALUE, *, required: bool = False
+    node: Node, name: str, found: list[Violation], rule: ProfileRule = rules.PROFILE_VALUE, *, required: bool = False
 ) -> tuple[str, ...]:
     """Return the IRIs of a member without repetitions."""
     values = node.get(name, ())
     if len(values) > MOST_VALUES:
-        found.append(Violation.of(PROFILE_SIZE, f"/{name}", len(values), f"{MOST_VALUES} values"))
+        found.append(Violation.of(rules.PROFILE_SIZE, f"/{name}", len(values), f"{MOST_VALUES} values"))
         return ()
     if required and not values:
         found.append(Violation.of(rule, f"/{name}", list(values) if name in node else None))
@@ -208,11 +195,11 @@ class RegistrationReader:
             if self._namespace("Capability") in types:
                 self._read_capability(one, at)
             elif not types:
-                self._found.append(Violation.of(REGISTRATION_TYPE, f"{at}/type"))
+                self._found.append(Violation.of(rules.REGISTRATION_TYPE, f"{at}/type"))
         if not self._terms and not self._found:
-            self._found.append(Violation.of(REGISTRATION_TYPE, "/type"))
+            self._found.append(Violation.of(rules.REGISTRATION_TYPE, "/type"))
         if len(self._terms) > _MOST:
-            self._found.append(Violation.of(PROFILE_SIZE, "", len(self._terms), f"{_MOST} capabilities"))
+            self._found.append(Violation.of(rules.PROFILE_SIZE, "", len(self._terms), f"{_MOST} capabilities"))
         agents = {agent: tuple(capabilities) for agent, capabilities in self._agents.items()}
         return Registration(tuple(self._terms), agents, tuple(self._found))
 
@@ -224,7 +211,8 @@ class RegistrationReader:
             types = {*types_of(one), *types_of(declared.get(iri))}
             if "@value" in one or (types and self._namespace("Capability") not in types):
                 # A reference to what the payload does not declare is judged with the ontologies.
-                self._found.append(Violation.of(CAPABILITY_RANGE, path, iri or one.get("@value"), "an ioa:Capability"))
+                wrong = iri or one.get("@value")
+                self._found.append(Violation.of(rules.CAPABILITY_RANGE, path, wrong, "an ioa:Capability"))
                 continue
             if len(one) > 1:
                 self._read_capability(one, path)
@@ -235,13 +223,13 @@ class RegistrationReader:
         node = core_node(expanded, "Capability", self._namespace)
         iri = node.get("@id")
         if not isinstance(iri, str):
-            self._found.append(Violation.of(REGISTRATION_ID, f"{at}/id", iri.value if iri else None))
+            self._found.append(Violation.of(rules.REGISTRATION_ID, f"{at}/id", iri.value if iri else None))
             iri = ""
         constraints: dict[str, tuple[str, ...]] = {}
         for name in ("inputs", "outputs"):
             constraints[name] = tuple(self._texts(node, name, at))
             if not node.get(name):
-                self._found.append(Violation.of(REGISTRATION_CONSTRAINTS, f"{at}/{name}", None))
+                self._found.append(Violation.of(rules.REGISTRATION_CONSTRAINTS, f"{at}/{name}", None))
         for agent in node.get("providedBy", ()):
             if isinstance(agent, dict) and isinstance(agent.get("@id"), str) and iri:
                 self._agents.setdefault(agent["@id"], {})[iri] = None
@@ -261,7 +249,7 @@ class RegistrationReader:
     def _texts(self, node: Node, name: str, at: str) -> Iterator[str]:
         for number, one in enumerate(node.get(name, ())):
             if isinstance(one, BadValue):
-                rule = PROFILE_VALUE if name == LABEL else REGISTRATION_CONSTRAINTS
+                rule = rules.PROFILE_VALUE if name == LABEL else rules.REGISTRATION_CONSTRAINTS
                 self._found.append(Violation.of(rule, f"{at}/{name}/{number}", one.value, "a text"))
             else:
                 yield one if isinstance(one, str) else str(one)[:100]
@@ -305,11 +293,11 @@ class EnvelopeReader:
     def _fast(self, document: Any, kind: str) -> Node | tuple[Violation, ...] | None:
         """Return the node of a plain payload, the violations of its context, or None if pyld must read it."""
         if type(document) is not dict or "@context" not in document:
-            return (Violation.of(CONTEXT, "/@context"),)
+            return (Violation.of(rules.CONTEXT, "/@context"),)
         try:
             key = _encode(document["@context"])
         except (TypeError, ValueError, RecursionError):  # not JSON, such as a lone surrogate
-            return (Violation.of(CONTEXT, "/@context"),)
+            return (Violation.of(rules.CONTEXT, "/@context"),)
         compiled = self._compiled(key) if len(key) <= MOST_KEY else self._compile(key)
         if compiled.violations:
             return compiled.violations
@@ -322,7 +310,7 @@ class EnvelopeReader:
 
     def _compile(self, key: bytes) -> Compiled:
         if len(key) > MOST_BYTES:
-            return Compiled((Violation.of(PROFILE_SIZE, "/@context", len(key), f"{MOST_BYTES} bytes"),))
+            return Compiled((Violation.of(rules.PROFILE_SIZE, "/@context", len(key), f"{MOST_BYTES} bytes"),))
         return compile_context(_decode(key), self.namespace, self._contexts)
 
     def _slow_profile(self, document: Mapping[str, Any]) -> Node | tuple[Violation, ...]:
@@ -332,7 +320,7 @@ class EnvelopeReader:
         profiles = [one for one in found if self._profile in types_of(one)]
         chosen = profiles or [one for one in found if isinstance(one, dict)]
         if len(chosen) > 1:
-            return (Violation.of(PROFILE_TYPE, "", f"{len(chosen)} nodes"),)
+            return (Violation.of(rules.PROFILE_TYPE, "", f"{len(chosen)} nodes"),)
         return core_node(chosen[0] if chosen else {}, "SemanticProfile", self.namespace)
 
     def _slow(self, document: Any) -> list[Any] | tuple[Violation, ...]:
@@ -346,11 +334,11 @@ class EnvelopeReader:
         try:
             size = len(_encode(document))
         except (TypeError, ValueError, RecursionError):
-            return (Violation.of(PROFILE_SIZE, "", "what is not JSON", f"{most} bytes"),)
+            return (Violation.of(rules.PROFILE_SIZE, "", "what is not JSON", f"{most} bytes"),)
         if size > most:
-            return (Violation.of(PROFILE_SIZE, "", size, f"{most} bytes"),)
+            return (Violation.of(rules.PROFILE_SIZE, "", size, f"{most} bytes"),)
         if _has_more(document, items):
-            return (Violation.of(PROFILE_SIZE, "", "more", f"{items} members and items"),)
+            return (Violation.of(rules.PROFILE_SIZE, "", "more", f"{items} members and items"),)
         found = expand_nodes(document, self.namespace, self._contexts)
         return (found,) if isinstance(found, Violation) else found
 

@@ -17,8 +17,8 @@ from bespeak.extensions.semantics.ontology.contexts import (
     shipped_contexts,
 )
 from bespeak.extensions.semantics.ontology.reader import read_ontology
-from bespeak.extensions.semantics.ontology.rules import BLANK_NODES, TOO_LARGE
 from bespeak.extensions.semantics.ontology.triples import RdfNotation, notation_of, parse_quads
+from bespeak.extensions.semantics.rules import BLANK_NODES, TOO_LARGE
 from bespeak.extensions.semantics.store import MOST_CONTENT, Artifact
 from bespeak.extensions.semantics.terms import Ontology
 from bespeak.protocol.exchange.refusal import Fault

@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from bespeak.contract.core_ontology import CLASSES, DEFAULT, PROPERTIES, RDFS, Namespace
-from bespeak.extensions.semantics.ontology.rules import BAD_CONTEXT, REMOTE_CONTEXT, TOO_LARGE
+from bespeak.extensions.semantics.rules import BAD_CONTEXT, REMOTE_CONTEXT, TOO_LARGE
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 from bespeak.text.reading.json_data import json_value
 from bespeak.text.source.pointer import child, pointer

@@ -22,9 +22,9 @@ from bespeak.contract.core_ontology import (
     Level,
     Namespace,
 )
-from bespeak.extensions.semantics import profile_rules as rules
+from bespeak.extensions.semantics import rules
 from bespeak.extensions.semantics.ontology.contexts import core_context
-from bespeak.extensions.semantics.profile_rules import ProfileRule
+from bespeak.extensions.semantics.rules import ProfileRule
 
 
 class Iri(msgspec.Struct, frozen=True):
@@ -302,7 +302,7 @@ def _severity(rule: ProfileRule) -> Iri:
 
 
 def _message(rule: ProfileRule) -> str:
-    return f"{rule.id}: {rule.reason or rule.summary}"
+    return f"{rule.id}: {rule.reason}"
 
 
 def publish_core(namespace: Namespace = DEFAULT) -> Mapping[str, str]:

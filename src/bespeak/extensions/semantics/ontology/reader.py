@@ -17,8 +17,8 @@ from bespeak.extensions.semantics.ontology.contexts import (
     OntologyLimits,
     shipped_contexts,
 )
-from bespeak.extensions.semantics.ontology.rules import IDENTITY, LEFT_OUT, TOO_LARGE, VERSION
 from bespeak.extensions.semantics.ontology.triples import RdfNotation, Triple, notation_of, read_triples, refuse_size
+from bespeak.extensions.semantics.rules import IDENTITY, LEFT_OUT, TOO_LARGE, VERSION
 from bespeak.extensions.semantics.terms import Kind, Ontology, Scope, Synonym, Term, parse_version
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
 from bespeak.text.reading.rules import UNREADABLE

@@ -11,9 +11,8 @@ from bespeak.contract.core_ontology import DEFAULT, Namespace, is_iri
 from bespeak.extensions.semantics.ontology.canonical import canonical_quads, content_digest
 from bespeak.extensions.semantics.ontology.contexts import LIMITS, Contexts, OntologyLimits
 from bespeak.extensions.semantics.ontology.reader import read_ontology
-from bespeak.extensions.semantics.ontology.rules import BAD_IRI, IDENTITY, TOO_LARGE, VERSION
 from bespeak.extensions.semantics.ontology.triples import RdfNotation
-from bespeak.extensions.semantics.profile_rules import CAPABILITY_RANGE
+from bespeak.extensions.semantics.rules import BAD_IRI, CAPABILITY_RANGE, IDENTITY, TOO_LARGE, VERSION
 from bespeak.extensions.semantics.store import MOST_CONTENT, RegisterArtifact, compress
 from bespeak.extensions.semantics.terms import Meanings, Ontology
 from bespeak.state.identity.artifact_signature import ArtifactStatement
@@ -38,8 +37,7 @@ def check_consistency(
 
 
 def _message(agent: str, value: str, wanted: str) -> str:
-    path = f"ioa:hasCapability of {brief(agent)}"
-    return CAPABILITY_RANGE.message.format(path=path, value=brief(value), other=wanted)
+    return f"ioa:hasCapability of {brief(agent)} {CAPABILITY_RANGE.message.format(value=brief(value), other=wanted)}"
 
 
 _DECISIVE = frozenset({IDENTITY.id, VERSION.id})  # rules that are advice for a reader, and conditions for the registry

@@ -9,7 +9,7 @@ from xml.parsers import expat
 
 from bespeak.contract.core_ontology import is_iri
 from bespeak.extensions.semantics.ontology.contexts import Contexts, DocumentRefused, OntologyLimits, inline_contexts
-from bespeak.extensions.semantics.ontology.rules import BAD_IRI, ENTITIES, MALFORMED, TOO_LARGE
+from bespeak.extensions.semantics.rules import BAD_IRI, ENTITIES, MALFORMED, TOO_LARGE
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, printable
 from bespeak.text.source.tree import Location
 

@@ -1,10 +1,12 @@
-"""Rules for profiles: what rejects always, what a policy decides, and their messages."""
+"""Rules of ontologies, profiles and alignments: what rejects always, what a policy decides, and their messages."""
 
 from __future__ import annotations
 
-from bespeak.extensions.semantics import profile_rules as rules
-from bespeak.extensions.semantics.profile_rules import ProfileRule
+from bespeak.checks.lint.rule_index import all_rules, find_rule
+from bespeak.extensions.semantics import rules
+from bespeak.extensions.semantics.rules import ProfileRule
 from bespeak.text.diagnostics.diagnostic import declared_in
+from bespeak.text.diagnostics.report import page_of
 
 DECLARED = {rule_id: rule for rule_id, rule in declared_in(rules).items() if isinstance(rule, ProfileRule)}
 MATCHING = {rule_id: rule for rule_id, rule in DECLARED.items() if rule_id.startswith("I24")}
@@ -30,3 +32,11 @@ def test_message_of_any_value_is_short_and_written() -> None:
         assert rule.text("/x", "v", "o").startswith("/x ")
         assert "{" not in rule.text("/x", "y" * 10_000, "{path}").replace("{path}", "")
         assert len(rule.text("/x", "y" * 10_000, ["z" * 10_000] * 100)) < 500
+
+
+def test_every_rule_is_registered_and_says_why() -> None:
+    declared = declared_in(rules)
+    assert len(declared) > 40
+    assert declared.items() <= all_rules().items()
+    assert all(page_of(rule).summary and page_of(rule).why for rule in declared.values())
+    assert find_rule("ontology-blank-nodes") is rules.BLANK_NODES
