@@ -11,8 +11,8 @@ from pyoxigraph import RdfFormat, parse, serialize
 from rdflib import Graph
 from report import Goal, table
 
-from bespeak.extensions.semantics.ontology.canonical import canonical_quads
 from bespeak.extensions.semantics.ontology.reader import read_ontology
+from bespeak.extensions.semantics.ontology.registration import canonical_quads
 from bespeak.extensions.semantics.ontology.triples import RdfNotation
 
 READING: Final = Goal("reading", at_most=0.5, unit=" s")

@@ -25,7 +25,7 @@ from bespeak.extensions.semantics.layer import SemanticLayer
 from bespeak.extensions.semantics.ontology.contexts import LIMITS, core_context, inline_contexts, shipped_contexts
 from bespeak.extensions.semantics.ontology.publication import profile_shapes, publish_core
 from bespeak.extensions.semantics.ontology.reader import read_ontology
-from bespeak.extensions.semantics.profile_judgement import judge
+from bespeak.extensions.semantics.profile import judge
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import Meanings, Ontology
 from bespeak.text.reading.json_data import decode_json

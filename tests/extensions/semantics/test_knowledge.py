@@ -28,8 +28,8 @@ from bespeak.extensions.semantics.alignment.draft_json import statement_of
 from bespeak.extensions.semantics.alignment.notation import write_alignment
 from bespeak.extensions.semantics.alignment.policy import Alignment
 from bespeak.extensions.semantics.knowledge import Knowledge, read_artifact
-from bespeak.extensions.semantics.methods_ontologies import READ_SCOPE, REGISTER_SCOPE
-from bespeak.extensions.semantics.ontology.canonical import canonical_quads, content_digest
+from bespeak.extensions.semantics.methods import READ_SCOPE, REGISTER_SCOPE
+from bespeak.extensions.semantics.ontology.registration import canonical_quads, content_digest
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.store import (
     Artifact,
@@ -247,14 +247,14 @@ async def test_json_ld_context_is_never_fetched(bench: StatefulBench) -> None:
 
 async def test_long_content_is_named_by_its_size(bench: StatefulBench, monkeypatch: pytest.MonkeyPatch) -> None:
     await register(bench)
-    monkeypatch.setattr("bespeak.extensions.semantics.methods_ontologies._MOST_CONTENT", 10)
+    monkeypatch.setattr("bespeak.extensions.semantics.methods._MOST_CONTENT", 10)
     [found] = (await query(bench, id=CS)).json["result"]["artifacts"]
     assert "content" not in found
     assert found["bytes"] > 100
 
 
 async def test_pages_follow_each_other(bench: StatefulBench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.extensions.semantics.methods_ontologies._PAGE", 2)
+    monkeypatch.setattr("bespeak.extensions.semantics.methods._PAGE", 2)
     for version in ("1.0", "1.1", "1.2"):
         await register(bench, version)
     first = (await query(bench)).json["result"]

@@ -29,7 +29,7 @@ from bespeak.extensions.semantics.envelope.reader import parse
 from bespeak.extensions.semantics.envelope.writer import find_payload
 from bespeak.extensions.semantics.knowledge import read_artifact
 from bespeak.extensions.semantics.layer import SemanticLayer, digest_of
-from bespeak.extensions.semantics.methods_ontologies import REGISTER_SCOPE
+from bespeak.extensions.semantics.methods import REGISTER_SCOPE
 from bespeak.extensions.semantics.offloading import SMALL, run_beside, run_in_thread
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.store import Artifact, ArtifactRow, decompress

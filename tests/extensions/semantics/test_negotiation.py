@@ -11,7 +11,6 @@ from tests.meaning import ALIGNMENT, CLINICAL, CLINICAL_PROFILE, CS, LAW, RAD, R
 from tests.service import build
 
 from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule
-from bespeak.extensions.semantics.alignment.translation import Translator
 from bespeak.extensions.semantics.calls import refuse_change, refuse_missing, refuse_outcome, refuse_unknown
 from bespeak.extensions.semantics.envelope.reader import parse
 from bespeak.extensions.semantics.negotiation import SemanticNegotiation, SemanticOutcome, ServiceOffer
@@ -19,7 +18,7 @@ from bespeak.extensions.semantics.profile import Verdict, Violation
 from bespeak.extensions.semantics.rules import NOT_PROVIDED, UNCOVERED
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import OntologyRef
-from bespeak.extensions.semantics.translation import UsedMapping
+from bespeak.extensions.semantics.translation import Translator, UsedMapping
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.runtime.call import Call
 

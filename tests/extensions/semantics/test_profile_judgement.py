@@ -13,9 +13,8 @@ from tests.extensions.semantics.envelope.payloads import BASE, SPACES, iris
 from tests.extensions.semantics.ontology.figures import FIGURE_5, FIGURE_7, FIGURE_8, FIGURE_9
 from tests.extensions.semantics.ontology.oracle import violated
 
-from bespeak.extensions.semantics.envelope.reader import Registration, parse
-from bespeak.extensions.semantics.profile import Status, Verdict
-from bespeak.extensions.semantics.profile_judgement import ProfilePolicy, judge, judge_agents
+from bespeak.extensions.semantics.envelope.reader import parse
+from bespeak.extensions.semantics.profile import ProfilePolicy, Registration, Status, Verdict, judge, judge_agents
 from bespeak.extensions.semantics.terms import Term
 
 CS = "https://ex.org/onto/cs#"

@@ -10,20 +10,13 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.errors import StoreError
+from bespeak.extensions.semantics import store as registry
 from bespeak.extensions.semantics.alignment.artifact import Trust
 from bespeak.extensions.semantics.layer import Meaning, SemanticLayer, concepts_of
 from bespeak.extensions.semantics.negotiation import SemanticOutcome
 from bespeak.extensions.semantics.profile import SemanticProfile
 from bespeak.extensions.semantics.rules import UNCONFIRMED, UNSTABLE
 from bespeak.extensions.semantics.settings import SemanticSettings
-from bespeak.extensions.semantics.store import (
-    CountMappedCalls,
-    MappedCalls,
-    RecordedProfile,
-    RecordProfile,
-    UseProfile,
-    task_record,
-)
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import SEMANTIC_PROFILE, TASK_ID
 from bespeak.protocol.exchange.messages import Request
@@ -81,7 +74,9 @@ class MappingHistory:
         if self._store is None or not counts:
             return
         try:
-            await self._store.do(CountMappedCalls(tuple(MappedCalls(*pair, *two) for pair, two in counts.items())))
+            await self._store.do(
+                registry.CountMappedCalls(tuple(registry.MappedCalls(*pair, *two) for pair, two in counts.items()))
+            )
         except StoreError as error:
             _logger.warning("the history of %d mappings could not be stored: %s", len(counts), error)
 
@@ -237,7 +232,7 @@ class TaskProfiles:
         """Judge what was found about the task: that it is paused, or its profile."""
         if found is None or isinstance(found, PausedTask):
             return self._pausing.judge(call, found) or self._ask(call)
-        assert isinstance(found, RecordedProfile)
+        assert isinstance(found, registry.RecordedProfile)
         meaning = meaning_of(call)
         if meaning is not None:
             return None if found.digest == meaning.digest else refuse_change(call, found.digest)
@@ -251,20 +246,20 @@ class TaskProfiles:
             if task_id is None:
                 return None
             plain = msgspec.to_builtins(meaning.profile)
-            return RecordProfile(task_record(owner, task_id), owner, meaning.digest, plain)
+            return registry.RecordProfile(registry.task_record(owner, task_id), owner, meaning.digest, plain)
         reference = headers.get(SEMANTIC_PROFILE)
         if reference is not None:
-            return UseProfile(reference[:128])
+            return registry.UseProfile(reference[:128])
         # Whether calls must say what they mean or not: the profile of a task is that of all its calls (IoA 9).
         if task_id is not None and self._layer.judges(call.route):
-            return UseProfile(task_record(owner, task_id))
+            return registry.UseProfile(registry.task_record(owner, task_id))
         return self._missing(call)
 
     def _missing(self, call: RoutedCall) -> Refused | None:
         """Refuse a call without a profile; what a built-in method calls is judged step by step."""
         return refuse_missing(call, self._layer.spoken()) if self._layer.requires(call.route.endpoint) else None
 
-    def _understand(self, call: RoutedCall, found: RecordedProfile) -> Command | Refused | None:
+    def _understand(self, call: RoutedCall, found: registry.RecordedProfile) -> Command | Refused | None:
         """Judge a profile that the call refers to, by a header or by its task."""
         reference = call.request.headers.get(SEMANTIC_PROFILE)
         if not found.digest or found.owner != (call.agent_id or ""):

@@ -15,8 +15,7 @@ from bespeak.extensions.semantics.envelope.reader import EnvelopeReader
 from bespeak.extensions.semantics.envelope.writer import find_payload
 from bespeak.extensions.semantics.ontology.publication import publish_core
 from bespeak.extensions.semantics.ontology.reader import load_ontology
-from bespeak.extensions.semantics.profile import ACCEPTED, Verdict
-from bespeak.extensions.semantics.profile_judgement import ProfilePolicy, judge, judge_agents, judge_violations
+from bespeak.extensions.semantics.profile import ACCEPTED, ProfilePolicy, Verdict, judge, judge_agents, judge_violations
 from bespeak.extensions.semantics.terms import Meanings, Ontology
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.terminal import CommandFailedError

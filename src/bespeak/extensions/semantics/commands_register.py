@@ -1,4 +1,4 @@
-"""`bespeak semantic register`, `sign` and `confirm`: put ontologies, alignments and contexts into a registry."""
+"""`bespeak semantic register`, `sign`, `confirm`, `list` and `show`: the registry of a store."""
 
 from __future__ import annotations
 
@@ -15,32 +15,17 @@ import msgspec
 
 from bespeak.contract.core_ontology import is_iri
 from bespeak.errors import ConfigError
+from bespeak.extensions.semantics import knowledge
+from bespeak.extensions.semantics import store as registry
 from bespeak.extensions.semantics.alignment.artifact import Trust, judge_alignment
 from bespeak.extensions.semantics.alignment.draft_json import read_json, statement_of
 from bespeak.extensions.semantics.alignment.notation import is_alignment
 from bespeak.extensions.semantics.alignment.policy import Alignment
-from bespeak.extensions.semantics.commands_list import as_dict
 from bespeak.extensions.semantics.envelope.expansion import CONTEXT_LIMITS
-from bespeak.extensions.semantics.knowledge import (
-    AlignmentOffer,
-    judge_offer,
-    read_artifact,
-    read_trust,
-    verify_alignment,
-)
 from bespeak.extensions.semantics.ontology.contexts import DocumentRefused, inline_contexts, shipped_contexts
 from bespeak.extensions.semantics.ontology.reader import read_bytes
 from bespeak.extensions.semantics.ontology.registration import Judged, judge_registration
 from bespeak.extensions.semantics.settings import SemanticSettings
-from bespeak.extensions.semantics.store import (
-    Artifact,
-    ArtifactRow,
-    ConfirmAlignment,
-    ReadArtifact,
-    RegisterArtifact,
-    RevokeConfirmation,
-    compress,
-)
 from bespeak.extensions.semantics.terms import parse_version
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault
@@ -59,9 +44,9 @@ from bespeak.text.reading.json_data import json_value
 from bespeak.text.reading.text_file import read_text
 
 
-def command_for(place: str, offer: AlignmentOffer, trust: Trust) -> RegisterArtifact:
+def command_for(place: str, offer: knowledge.AlignmentOffer, trust: Trust) -> registry.RegisterArtifact:
     """Return the command that registers an alignment; end the command line if it is refused."""
-    judged = asyncio.run(use_store(place, lambda store: judge_offer(store, offer, trust)))
+    judged = asyncio.run(use_store(place, lambda store: knowledge.judge_offer(store, offer, trust)))
     print_findings(judged.findings)
     if judged.alignment is None:
         raise CommandFailedError(f"{offer.file} cannot be used as it is; see the findings")
@@ -87,7 +72,7 @@ def is_context(data: bytes, file: str) -> bool:
     return isinstance(value, dict) and value.keys() == {"@context"}
 
 
-def context_command(data: bytes, file: str, iri: str, version: str) -> RegisterArtifact:
+def context_command(data: bytes, file: str, iri: str, version: str) -> registry.RegisterArtifact:
     """Return the command that registers a context; contexts inside of it must be shipped ones."""
     if not is_iri(iri) or parse_version(version) is None:
         raise CommandFailedError(f"{file} is a context; give its --id, an absolute IRI, and its --version")
@@ -97,7 +82,7 @@ def context_command(data: bytes, file: str, iri: str, version: str) -> RegisterA
         print_findings([refused.finding])
         raise CommandFailedError(f"{file} cannot be used as it is; see the finding") from refused
     digest = hashlib.sha256(content).hexdigest()
-    return RegisterArtifact("context", iri, version, digest, compress(content), source=file[:500])
+    return registry.RegisterArtifact("context", iri, version, digest, registry.compress(content), source=file[:500])
 
 
 _ATTEMPTS: Final = 10
@@ -172,7 +157,7 @@ def register(
     data = usable(read_bytes(file), file)
     if is_alignment(data):
         token = usable(read_text(signature), signature).strip() if signature else ""
-        offer = AlignmentOffer(data=data, file=str(file), id=iri, version=version, signature=token)
+        offer = knowledge.AlignmentOffer(data=data, file=str(file), id=iri, version=version, signature=token)
         command = msgspec.structs.replace(command_for(place, offer, _trust(target, trusted)), actor=actor)
     elif is_context(data, str(file)):
         command = msgspec.structs.replace(context_command(data, str(file), iri, version), actor=actor)
@@ -195,7 +180,7 @@ def register(
 
 def read_settings_trust(target: str) -> Trust:
     settings = server_document(target).extension_table("semantic", SemanticSettings)
-    return Trust() if settings is None else read_trust(settings)
+    return Trust() if settings is None else knowledge.read_trust(settings)
 
 
 def _trust(target: str, trusted: Path | None) -> Trust:
@@ -209,7 +194,7 @@ def _trust(target: str, trusted: Path | None) -> Trust:
     return configured
 
 
-def refusal_text(conflict: Conflict, command: RegisterArtifact) -> str:
+def refusal_text(conflict: Conflict, command: registry.RegisterArtifact) -> str:
     details = conflict.details
     match conflict.reason:
         case "version-taken":
@@ -256,12 +241,12 @@ def _read_keys(path: Path) -> dict[str, PublicKey]:
     return usable(parse_keys(usable(read_text(path), path)), path)
 
 
-async def _register(store: Store, command: RegisterArtifact) -> ArtifactRow | Conflict:
+async def _register(store: Store, command: registry.RegisterArtifact) -> registry.ArtifactRow | Conflict:
     for _ in range(_ATTEMPTS):
         done = await store.do(command)
         if not isinstance(done, Conflict):
             row = done[0]
-            assert isinstance(row, ArtifactRow)
+            assert isinstance(row, registry.ArtifactRow)
             return row
         if done.reason != "changed":
             return done
@@ -301,17 +286,17 @@ def confirm(
     bespeak semantic confirm https://ex.org/align/X-Y-2026 examples/semantic --revoke
     """
     decider, attestation = f"operator:{check_decision(alignment, reason, by)}", f"att-{secrets.token_hex(16)}"
-    wanted = ReadArtifact("alignment", alignment, version)
-    found: Artifact | None = visit_store(target, override, lambda store: store.read(wanted))
+    wanted = registry.ReadArtifact("alignment", alignment, version)
+    found: registry.Artifact | None = visit_store(target, override, lambda store: store.read(wanted))
     if found is None:
         raise CommandFailedError(f"{alignment} {version or ''}".strip() + " is not a registered alignment")
     command: Command
     if revoke:
-        command = RevokeConfirmation(alignment, found.row.version, decider, attestation, reason)
+        command = registry.RevokeConfirmation(alignment, found.row.version, decider, attestation, reason)
     else:
         _check_usable(found, target)
         case_id = f"align-{secrets.token_hex(16)}"
-        command = ConfirmAlignment(alignment, found.row.version, case_id, decider, attestation, reason)
+        command = registry.ConfirmAlignment(alignment, found.row.version, case_id, decider, attestation, reason)
     outcome = visit_store(target, override, lambda store: store.do(command))
     if isinstance(outcome, Conflict):
         raise CommandFailedError(f"{alignment} {found.row.version} is not confirmed")
@@ -330,17 +315,17 @@ def confirm(
         _print_mappings(found)
 
 
-def _check_usable(found: Artifact, target: str) -> None:
+def _check_usable(found: registry.Artifact, target: str) -> None:
     """End the command for content that no server would use: it was changed, or lacks the signature of a trusted key."""
     trust = read_settings_trust(target)
-    read = read_artifact(found)
+    read = knowledge.read_artifact(found)
     if trust.signed and isinstance(read, Alignment):
-        read = verify_alignment(read, found.row, trust)
+        read = knowledge.verify_alignment(read, found.row, trust)
     if isinstance(read, Fault):
         raise CommandFailedError(f"{found.row.id} {found.row.version} cannot be confirmed: {read.message}")
 
 
-def _print_mappings(found: Artifact) -> None:
+def _print_mappings(found: registry.Artifact) -> None:
     alignment = read_json(found.content, found.row.id).alignment
     rules = () if alignment is None else alignment.rules
     for rule in rules[:_MOST_SHOWN]:
@@ -348,3 +333,63 @@ def _print_mappings(found: Artifact) -> None:
         click.echo(printable(f"  {rule.source} {rule.relation} {rule.target} ({confidence:.2f})"))
     if len(rules) > _MOST_SHOWN:
         click.echo(f"  and {len(rules) - _MOST_SHOWN} more")
+
+
+_KINDS: Final[tuple[registry.ArtifactKind, ...]] = ("ontology", "alignment", "context")
+
+
+@click.command("list")
+@store_options
+@click.option("--kind", type=click.Choice(_KINDS), help="Only artifacts of this kind.")
+@json_option
+def list_(target: str, override: str | None, kind: registry.ArtifactKind | None, as_json: bool) -> None:
+    """List registered ontologies, alignments and contexts, oldest first, and who has confirmed an alignment."""
+
+    async def read(store: Store) -> tuple[list[registry.ArtifactRow], dict[str, str]]:
+        return await store.read(registry.ListArtifacts(kind)), await store.read(registry.ListConfirmed())
+
+    rows, confirmed = visit_store(target, override, read)
+    if as_json:
+        print_json([{**as_dict(row), "confirmed_by": confirmed.get(row.digest, "")} for row in rows])
+        return
+    for row in rows:
+        by = f"  confirmed by {confirmed[row.digest]}" if row.digest in confirmed else ""
+        about = f"{row.kind:<10} {row.id} {row.version}  {row.digest[:12]}  {row.signer or 'unsigned'}{by}"
+        click.echo(printable(about))
+
+
+@click.command()
+@click.argument("artifact")
+@store_options
+@click.option("--version", help="Version.  [default: the latest]")
+@click.option("--kind", type=click.Choice(_KINDS), default="ontology", show_default=True, help="Kind of the artifact.")
+@click.option("--content", is_flag=True, help="Print the content: canonical N-Quads of an ontology.")
+@json_option
+def show(  # noqa: PLR0917 - click passes them all by name
+    artifact: str,
+    target: str,
+    override: str | None,
+    version: str | None,
+    kind: registry.ArtifactKind,
+    content: bool,
+    as_json: bool,
+) -> None:
+    """Show a registered ontology by its IRI: version, digest, source, signer and time."""
+    command = registry.ReadArtifact(kind, artifact, version)
+    found: registry.Artifact | None = visit_store(target, override, lambda store: store.read(command))
+    if found is None:
+        raise CommandFailedError(f"{artifact} {version or ''}".strip() + " is not registered")
+    if content:
+        click.echo(found.content.decode(errors="replace"), nl=False)
+    elif as_json:
+        print_json(as_dict(found.row))
+    else:
+        for name, value in as_dict(found.row).items():
+            shown = ", ".join(f"{one['id']} {one['version']}" for one in value) if name == "refs" else value
+            click.echo(printable(f"{name:<12} {shown if shown != '' else '-'}"))
+
+
+def as_dict(row: registry.ArtifactRow) -> dict[str, Any]:
+    """Return an artifact for JSON, with its time in RFC 3339 form."""
+    found: dict[str, Any] = msgspec.to_builtins(row)
+    return {**found, "registered": write_instant(row.registered)}

@@ -7,21 +7,13 @@ from dataclasses import replace
 from typing import Final
 
 from bespeak.contract.service import Service
-from bespeak.extensions.semantics import methods_ontologies as ontologies
-from bespeak.extensions.semantics.calls import (
-    CallJudge,
-    TaskProfiles,
-    semantic_gate,
-    semantic_input_gate,
-    semantic_step_gate,
-)
+from bespeak.extensions.semantics import calls, methods
 from bespeak.extensions.semantics.knowledge import open_registry, read_trust
 from bespeak.extensions.semantics.layer import check_extra
-from bespeak.extensions.semantics.methods import PARAMETERS, describing, discovering, proposing
 from bespeak.extensions.semantics.settings import semantic_settings
 from bespeak.runtime.extension import Anchor, BuiltIn, Extension, Floor, Gate, Opening
 
-_EXTENDED: Final = {"DISCOVER": discovering, "DESCRIBE": describing, "PROPOSE": proposing}
+_EXTENDED: Final = {"DISCOVER": methods.discovering, "DESCRIBE": methods.describing, "PROPOSE": methods.proposing}
 
 
 def _open(opening: Opening) -> None:
@@ -29,12 +21,12 @@ def _open(opening: Opening) -> None:
     settings = semantic_settings(server.registrar.service)
     assert settings is not None, "the extension is chosen by its settings"
     check_extra()
-    judge = CallJudge(settings, lambda: server.routes, read_trust(settings))
+    judge = calls.CallJudge(settings, lambda: server.routes, read_trust(settings))
     if settings.sensitive:
         judge.knowledge.changed = server.republish
     server.hides = judge.hides
     opening.provide("semantic", judge)
-    opening.admit_tasks(lambda pausing: TaskProfiles(judge, pausing))
+    opening.admit_tasks(lambda pausing: calls.TaskProfiles(judge, pausing))
     opening.on_close(judge.close)
     store = opening.store
     if store is not None:
@@ -47,7 +39,7 @@ def _extend(floor: Floor) -> Floor:
     extended = []
     for method, handler in floor:
         if method.name in ("DESCRIBE", "PROPOSE"):
-            method = replace(method, takes={**PARAMETERS, **method.takes})  # noqa: PLW2901
+            method = replace(method, takes={**methods.PARAMETERS, **method.takes})  # noqa: PLW2901
         extended.append((method, _EXTENDED[method.name](handler) if method.name in _EXTENDED else handler))
     return extended
 
@@ -55,15 +47,15 @@ def _extend(floor: Floor) -> Floor:
 def _endpoints(service: Service) -> Iterable[BuiltIn]:
     settings = semantic_settings(service)
     if settings is not None and settings.registry:
-        register = ontologies.register_ontology(open_registry(settings))
-        yield BuiltIn(ontologies.QUERY_ONTOLOGIES, ontologies.PATH, ontologies.query_ontologies, listed=True)
-        yield BuiltIn(ontologies.REGISTER_ONTOLOGY, ontologies.PATH, register, listed=True)
+        register = methods.register_ontology(open_registry(settings))
+        yield BuiltIn(methods.QUERY_ONTOLOGIES, methods.ONTOLOGIES, methods.query_ontologies, listed=True)
+        yield BuiltIn(methods.REGISTER_ONTOLOGY, methods.ONTOLOGIES, register, listed=True)
 
 
 semantics: Final = Extension(
     name="semantics",
-    gates=(Gate(semantic_gate, Anchor.READ, step=semantic_step_gate),),
-    reads=semantic_input_gate,
+    gates=(Gate(calls.semantic_gate, Anchor.READ, step=calls.semantic_step_gate),),
+    reads=calls.semantic_input_gate,
     floor=_extend,
     endpoints=_endpoints,
     open=_open,

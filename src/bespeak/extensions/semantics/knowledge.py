@@ -15,6 +15,7 @@ import msgspec
 
 from bespeak.contract.core_ontology import CORE_VERSION, DEFAULT, Namespace
 from bespeak.errors import ConfigError
+from bespeak.extensions.semantics import store as registry
 from bespeak.extensions.semantics.alignment.artifact import NO_TRUST, UNSIGNED, JudgedAlignment, Trust, judge_alignment
 from bespeak.extensions.semantics.alignment.draft_json import read_json
 from bespeak.extensions.semantics.alignment.names import words_of
@@ -22,22 +23,10 @@ from bespeak.extensions.semantics.alignment.notation import AlignmentNotation, r
 from bespeak.extensions.semantics.alignment.policy import DEFAULT as DEFAULT_POLICY
 from bespeak.extensions.semantics.alignment.policy import Alignment, Policy, pair_of, signed_pairs
 from bespeak.extensions.semantics.offloading import run_beside, run_in_thread
-from bespeak.extensions.semantics.ontology.canonical import read_registered
-from bespeak.extensions.semantics.ontology.registration import Judged, judge_registration
+from bespeak.extensions.semantics.ontology.registration import Judged, judge_registration, read_registered
 from bespeak.extensions.semantics.ontology.triples import RdfNotation
 from bespeak.extensions.semantics.rules import OTHER_ONTOLOGY
 from bespeak.extensions.semantics.settings import SemanticSettings
-from bespeak.extensions.semantics.store import (
-    MOST_REGISTERED,
-    REGISTRY_TOPIC,
-    Artifact,
-    ArtifactRow,
-    ListArtifacts,
-    ListConfirmed,
-    Quota,
-    ReadArtifact,
-    RegisterArtifact,
-)
 from bespeak.extensions.semantics.terms import (
     Meanings,
     Ontology,
@@ -203,7 +192,7 @@ def _order(version: str) -> tuple[bool, OntologyVersion]:
 
 _logger = logging.getLogger(__name__)
 
-MOST_ARTIFACTS: Final = MOST_REGISTERED  # most artifacts in memory; the oldest are read first
+MOST_ARTIFACTS: Final = registry.MOST_REGISTERED  # most artifacts in memory; the oldest are read first
 
 _RegisteredContent = Ontology | Alignment | msgspec.Raw
 
@@ -219,7 +208,7 @@ class Knowledge:
         self._trust = trust
         self._confirmed: dict[str, str] = {}  # operators that have confirmed alignments, by digest
         self._unused: dict[str, str] = {}  # why alignments are not used, by id
-        self._follower = Follower(REGISTRY_TOPIC, self._take_in)
+        self._follower = Follower(registry.REGISTRY_TOPIC, self._take_in)
         self._contents: dict[tuple[str, str, str], _RegisteredContent] = {}
         self.snapshot = Snapshot(namespace=namespace)  # what is known now
         self.changed: Callable[[], None] = lambda: None  # called after the snapshot has been replaced
@@ -237,14 +226,16 @@ class Knowledge:
 
     async def _take_in(self, store: Store) -> None:
         before = revision = self.snapshot.revision
-        confirmed: dict[str, str] = await store.read(ListConfirmed())
-        rows: list[ArtifactRow] = await store.read(ListArtifacts(since=revision, limit=MOST_ARTIFACTS))
+        confirmed: dict[str, str] = await store.read(registry.ListConfirmed())
+        rows: list[registry.ArtifactRow] = await store.read(
+            registry.ListArtifacts(since=revision, limit=MOST_ARTIFACTS)
+        )
         for row in rows:
             revision = max(revision, row.revision)
             if len(self._contents) >= MOST_ARTIFACTS:
                 _logger.warning("the registry has more than %d artifacts; %s is not used", MOST_ARTIFACTS, row.id)
                 continue
-            artifact: Artifact | None = await store.read(ReadArtifact(row.kind, row.id, row.version))
+            artifact: registry.Artifact | None = await store.read(registry.ReadArtifact(row.kind, row.id, row.version))
             content = None if artifact is None else await self._read(artifact)
             if content is not None:
                 self._contents[row.kind, row.id, row.version] = content
@@ -253,7 +244,7 @@ class Knowledge:
             self.snapshot = await run_in_thread(self._snapshot, revision)
             self.changed()
 
-    async def _read(self, artifact: Artifact) -> _RegisteredContent | None:
+    async def _read(self, artifact: registry.Artifact) -> _RegisteredContent | None:
         """Read an artifact, which takes up to seconds; calls go on with what was known before."""
         # Before the first snapshot, there are no calls that a thread could hold up.
         size = len(artifact.content) if self.snapshot.revision else 0
@@ -289,7 +280,7 @@ class Knowledge:
         )
 
 
-def verify_alignment(alignment: Alignment, row: ArtifactRow, trust: Trust) -> Alignment | Fault:
+def verify_alignment(alignment: Alignment, row: registry.ArtifactRow, trust: Trust) -> Alignment | Fault:
     """Verify a signature again: keys may have been added or removed since the artifact was registered."""
     if not row.signature:
         return Fault(UNSIGNED)
@@ -300,7 +291,7 @@ def verify_alignment(alignment: Alignment, row: ArtifactRow, trust: Trust) -> Al
     return fault or msgspec.structs.replace(alignment, signer=signed.signer)
 
 
-def read_artifact(artifact: Artifact, namespace: Namespace = DEFAULT) -> _RegisteredContent | Fault:
+def read_artifact(artifact: registry.Artifact, namespace: Namespace = DEFAULT) -> _RegisteredContent | Fault:
     """Read a registered artifact, or say why it must not be used."""
     row = artifact.row
     if row.kind == "ontology":
@@ -350,13 +341,13 @@ async def judge_offer(
 
 async def _ontology(store: Store, ref: OntologyRef, namespace: Namespace, named: frozenset[str]) -> Ontology | Fault:
     """Return the registered ontology with the named terms; the latest version if the artifact does not say one."""
-    found: Artifact | None = await store.read(ReadArtifact("ontology", ref.id, ref.version or None))
+    found: registry.Artifact | None = await store.read(registry.ReadArtifact("ontology", ref.id, ref.version or None))
     if found is None:
         return Fault(f"the alignment refers to {brief(str(ref).strip())}, which is not registered")
     return await run_beside(_read_terms, found, namespace, named, size=len(found.content))
 
 
-def _read_terms(found: Artifact, namespace: Namespace, named: frozenset[str]) -> Ontology | Fault:
+def _read_terms(found: registry.Artifact, namespace: Namespace, named: frozenset[str]) -> Ontology | Fault:
     """Read an ontology as far as an alignment refers to it."""
     read = read_registered(found, namespace)
     if isinstance(read, Fault):
@@ -365,7 +356,7 @@ def _read_terms(found: Artifact, namespace: Namespace, named: frozenset[str]) ->
 
 
 async def _latest(store: Store, id_: str) -> Alignment | None:
-    found: Artifact | None = await store.read(ReadArtifact("alignment", id_))
+    found: registry.Artifact | None = await store.read(registry.ReadArtifact("alignment", id_))
     document = await run_in_thread(read_json, found.content, id_) if found else None
     if found is None or document is None or document.alignment is None:
         return None
@@ -392,14 +383,14 @@ class OntologyRegistry:
     def __init__(self, settings: SemanticSettings, trust: Trust = NO_TRUST) -> None:
         self.settings = settings
         self.trust = trust
-        self._quota = Quota(settings.most_artifacts, settings.most_bytes)
+        self._quota = registry.Quota(settings.most_artifacts, settings.most_bytes)
         self._turns = FairSemaphore(1, most=_MOST_WAITING, most_of_one=_MOST_OF_ONE)
 
     def has_room(self, actor: str) -> bool:
         """Return True if an agent may offer another document now."""
         return self._turns.has_room(actor)
 
-    async def judge(self, offer: OntologyOffer) -> RegisterArtifact | list[Diagnostic] | Fault:
+    async def judge(self, offer: OntologyOffer) -> registry.RegisterArtifact | list[Diagnostic] | Fault:
         """Return the command that registers an offer, the findings of its document, or the fault of its signature."""
         async with self._turns.take(offer.actor):
             judged = await run_beside(_judge, offer, self.settings.namespace, size=len(offer.document))
@@ -413,7 +404,7 @@ class OntologyRegistry:
 
     async def judge_alignment(
         self, offer: AlignmentOffer, actor: str, store: Store
-    ) -> RegisterArtifact | list[Diagnostic]:
+    ) -> registry.RegisterArtifact | list[Diagnostic]:
         """Return the command that registers an alignment, or the findings of its document."""
         async with self._turns.take(actor):
             judged = await judge_offer(store, offer, self.trust, self.settings.namespace)

@@ -18,7 +18,6 @@ from bespeak.contract.service import Service
 from bespeak.errors import ConfigError
 from bespeak.extensions.semantics.alignment.artifact import Trust
 from bespeak.extensions.semantics.alignment.signals import behavioral
-from bespeak.extensions.semantics.alignment.translation import Translation
 from bespeak.extensions.semantics.envelope.reader import EnvelopeReader
 from bespeak.extensions.semantics.envelope.writer import write_envelope
 from bespeak.extensions.semantics.jsonld import base_of, capability_iri, intent_iri
@@ -30,10 +29,10 @@ from bespeak.extensions.semantics.negotiation import (
     ServiceOffer,
     write_mapping,
 )
-from bespeak.extensions.semantics.profile import SemanticProfile
-from bespeak.extensions.semantics.profile_judgement import judge
+from bespeak.extensions.semantics.profile import SemanticProfile, judge
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import Ontology, Term
+from bespeak.extensions.semantics.translation import Translation
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable

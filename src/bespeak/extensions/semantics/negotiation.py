@@ -11,8 +11,15 @@ import msgspec
 from bespeak.extensions.semantics import rules
 from bespeak.extensions.semantics.alignment.policy import Alignment, Policy
 from bespeak.extensions.semantics.knowledge import Snapshot
-from bespeak.extensions.semantics.profile import ACCEPTED, SemanticProfile, Status, Verdict, Violation
-from bespeak.extensions.semantics.profile_judgement import ProfilePolicy, judge
+from bespeak.extensions.semantics.profile import (
+    ACCEPTED,
+    ProfilePolicy,
+    SemanticProfile,
+    Status,
+    Verdict,
+    Violation,
+    judge,
+)
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import Meanings, Ontology, OntologyRef, compare_versions
 from bespeak.extensions.semantics.translation import ProfileTranslation, UsedMapping

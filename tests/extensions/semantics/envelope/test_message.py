@@ -1,4 +1,4 @@
-"""Envelopes are found in messages, with a validation inside or beside them."""
+"""Envelopes are found in messages."""
 
 from __future__ import annotations
 
@@ -10,37 +10,20 @@ from tests.extensions.semantics.envelope.payloads import odd
 from tests.extensions.semantics.ontology.figures import FIGURE_5, FIGURE_8, FIGURE_9
 
 from bespeak.contract.core_ontology import DEFAULT
-from bespeak.extensions.semantics.envelope.reader import ClaimedValidation, EnvelopeReader, parse
-from bespeak.extensions.semantics.envelope.writer import (
-    find_payload,
-    read_message,
-    read_nlip,
-)
-
-READER = EnvelopeReader()
-REJECTED = ClaimedValidation("reject", "termBinding sense conflicts with domain")
+from bespeak.extensions.semantics.envelope.reader import ClaimedValidation, parse
+from bespeak.extensions.semantics.envelope.writer import find_payload
 
 
-def test_envelope_is_a_member_or_the_message_and_other_validations_beside_it_are_ignored() -> None:
+def test_envelope_is_a_member_or_the_message() -> None:
     carried = find_payload(FIGURE_8)
     assert (carried.payload, carried.path) == (FIGURE_8["semantic"], "/semantic")
     assert find_payload(FIGURE_5).payload is FIGURE_5
     assert find_payload([1]).payload == [1]
-    others: list[Any] = [7, {}, {"status": 7}]
-    for other in others:
-        assert read_message({"semantic": FIGURE_5, "validation": other}, READER).validation is None
-    wrong = read_message({"semantic": FIGURE_5, "validation": {"status": "reject", "reason": 7}}, READER)
-    assert wrong.validation == ClaimedValidation("reject", "")
-    assert read_message(None, READER).violations
 
 
-def test_validation_is_read_inside_and_beside_the_envelope() -> None:
-    inside = FIGURE_9
-    envelope = {name: value for name, value in FIGURE_9["semantic"].items() if name != "validation"}
-    beside = {"semantic": envelope, "validation": FIGURE_9["semantic"]["validation"]}
-    assert read_message(inside, READER).validation == REJECTED
-    assert read_message(beside, READER).validation == REJECTED
-    assert read_message(beside, READER).profile == read_message(inside, READER).profile
+def test_validation_is_read_inside_the_envelope() -> None:
+    rejected = ClaimedValidation("reject", "termBinding sense conflicts with domain")
+    assert parse(find_payload(FIGURE_9).payload).validation == rejected
 
 
 ENVELOPE = {
@@ -65,33 +48,36 @@ FIGURE_11: dict[str, Any] = {
 }
 
 
+def in_parts(*parts: object) -> Any:
+    """Find the payload in the parts of a message."""
+    message = {"format": "text", "content": "x", "submessages": [*parts]}
+    found = find_payload(message).payload
+    return "nothing" if found is message else found
+
+
 def test_figure_11_is_read() -> None:
-    message = read_nlip(FIGURE_11)
-    assert message.content == "Translate the attached note into English."
-    assert [part.label for part in message.parts] == ["src-doc", "semprofile"]
-    assert message.envelope == ENVELOPE
-    profile = parse(message.envelope).profile
+    carried = find_payload(FIGURE_11)
+    assert (carried.payload, carried.path) == (ENVELOPE, "")
+    profile = parse(carried.payload).profile
+    assert profile is not None
     assert profile.alignment_refs == ("https://ex.org/al",)
-    assert find_payload(FIGURE_11).payload == ENVELOPE
 
 
 def test_small_letters_and_json_as_text_are_read_and_too_many_parts_are_not() -> None:
     part = {"label": "semprofile", "format": "structured", "subformat": "JSON", "content": json.dumps(ENVELOPE)}
-    message = read_nlip({"format": "text", "content": "x", "submessages": [part]})
-    assert message.envelope == ENVELOPE
-    assert read_nlip({"format": "text", "content": "x", "submessages": [{}] * 101}) is None
+    assert in_parts(part) == ENVELOPE
+    assert in_parts(part, *[{}] * 99) == ENVELOPE
+    assert in_parts(part, *[{}] * 100) == "nothing"
 
 
 def test_envelope_without_its_label_is_found_if_it_is_the_only_one() -> None:
     part = {"format": "structured", "subformat": "json", "content": ENVELOPE}
-    one = read_nlip({"format": "text", "content": "x", "submessages": [part]})
-    two = read_nlip({"format": "text", "content": "x", "submessages": [part, part]})
-    assert one.envelope == ENVELOPE
-    assert two.envelope is None
+    assert in_parts(part) == ENVELOPE
+    assert in_parts(part, part) == "nothing"
+    assert in_parts({**part, "label": "semprofile"}, part) == ENVELOPE
 
 
 @given(odd)
-def test_any_value_is_a_message_or_none(value: Any) -> None:
+def test_any_value_can_be_searched(value: Any) -> None:
     for one in (value, {"format": value, "content": value, "submessages": [value, {"content": value}]}):
-        message = read_nlip(one)
-        assert message is None or message.content == one["content"]
+        assert find_payload(one).path in ("", "/semantic")

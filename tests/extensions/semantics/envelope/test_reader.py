@@ -13,15 +13,9 @@ from tests.extensions.semantics.ontology.figures import FIGURE_5, FIGURE_6, FIGU
 from tests.extensions.semantics.ontology.oracle import violated
 
 from bespeak.contract.core_ontology import Namespace
-from bespeak.extensions.semantics.envelope.reader import (
-    ClaimedValidation,
-    EnvelopeReader,
-    Registration,
-    SemanticEnvelope,
-    parse,
-)
+from bespeak.extensions.semantics.envelope.reader import ClaimedValidation, EnvelopeReader, SemanticEnvelope, parse
 from bespeak.extensions.semantics.ontology.contexts import core_context
-from bespeak.extensions.semantics.profile import ProfileContext, SemanticProfile, TermBinding
+from bespeak.extensions.semantics.profile import ProfileContext, Registration, SemanticProfile, TermBinding
 
 IOA = "https://ex.org/ioa/semantic#"
 

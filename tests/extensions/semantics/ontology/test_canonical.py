@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from pyld import jsonld
 from tests.extensions.semantics.ontology.figures import FIGURE_3, FIGURE_6
 
-from bespeak.extensions.semantics.ontology.canonical import (
+from bespeak.extensions.semantics.ontology.contexts import LIMITS, OntologyLimits, inline_contexts, shipped_contexts
+from bespeak.extensions.semantics.ontology.publication import publish_core
+from bespeak.extensions.semantics.ontology.reader import read_ontology
+from bespeak.extensions.semantics.ontology.registration import (
     canonical_quads,
     canonical_work,
     content_digest,
     read_registered,
 )
-from bespeak.extensions.semantics.ontology.contexts import LIMITS, OntologyLimits, inline_contexts, shipped_contexts
-from bespeak.extensions.semantics.ontology.publication import publish_core
-from bespeak.extensions.semantics.ontology.reader import read_ontology
 from bespeak.extensions.semantics.store import Artifact, ArtifactRow
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.diagnostics.diagnostic import Diagnostic

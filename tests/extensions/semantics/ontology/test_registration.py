@@ -10,10 +10,14 @@ from tests.extensions.semantics.ontology.figures import FIGURE_3, PREFIXES
 from tests.extensions.semantics.ontology.oracle import violated
 
 from bespeak.extensions.semantics.ontology import registration
-from bespeak.extensions.semantics.ontology.canonical import content_digest
 from bespeak.extensions.semantics.ontology.contexts import OntologyLimits
 from bespeak.extensions.semantics.ontology.reader import read_ontology
-from bespeak.extensions.semantics.ontology.registration import Judged, check_consistency, judge_registration
+from bespeak.extensions.semantics.ontology.registration import (
+    Judged,
+    check_consistency,
+    content_digest,
+    judge_registration,
+)
 from bespeak.extensions.semantics.store import decompress
 from bespeak.extensions.semantics.terms import Ontology
 from bespeak.state.identity.artifact_signature import ArtifactStatement

@@ -9,15 +9,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from bespeak.contract.core_ontology import is_iri
+from bespeak.extensions.semantics import rules
 from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule, Provenance
-from bespeak.extensions.semantics.rules import (
-    ALIGNMENT_IRI,
-    ALIGNMENT_TOO_LARGE,
-    BAD_ARTIFACT,
-    CONFIDENCE,
-    CONFLICT,
-    RELATION,
-)
 from bespeak.extensions.semantics.terms import OntologyRef
 from bespeak.state.identity.artifact_signature import ArtifactStatement
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
@@ -64,19 +57,19 @@ class Collector:
         prefix, colon, rest = text.partition(":")
         found = self.prefixes[prefix] + rest if colon and prefix in self.prefixes else text
         if not is_iri(found):
-            self.report(ALIGNMENT_IRI, f"{what} must be an absolute IRI; got {brief(text)}", place)
+            self.report(rules.ALIGNMENT_IRI, f"{what} must be an absolute IRI; got {brief(text)}", place)
         return found
 
     def add(self, rule: MappingRule, place: RulePlace) -> None:
         """Add a rule. An exact repetition is left out; a repetition that differs is an error."""
         for name, value in (("confidence", rule.confidence), ("score", rule.score), *rule.signals.items()):
             if value is not None and not 0 <= value <= 1:
-                self.report(CONFIDENCE, f"{brief(name)} must be from 0 to 1; got {value}", place)
+                self.report(rules.CONFIDENCE, f"{brief(name)} must be from 0 to 1; got {value}", place)
         if self._rules.setdefault((rule.source, rule.target), rule) != rule:
             differing = f"{brief(rule.source)} and {brief(rule.target)}"
-            self.report(CONFLICT, f"a second rule for {differing} differs from the first", place)
+            self.report(rules.CONFLICT, f"a second rule for {differing} differs from the first", place)
         if len(self._rules) == MOST_RULES + 1:
-            self.report(ALIGNMENT_TOO_LARGE, f"an alignment may have {MOST_RULES} rules", place)
+            self.report(rules.ALIGNMENT_TOO_LARGE, f"an alignment may have {MOST_RULES} rules", place)
 
     @property
     def is_full(self) -> bool:
@@ -90,19 +83,24 @@ class Collector:
         """Return the result; an artifact with errors is refused as a whole."""
         given = alignment.given_confidence if alignment else None
         if given is not None and not 0 <= given <= 1:
-            self.report(CONFIDENCE, f"the confidence must be from 0 to 1; got {given}", RulePlace())
+            self.report(rules.CONFIDENCE, f"the confidence must be from 0 to 1; got {given}", RulePlace())
         return AlignmentDocument(None if self._refused else alignment, self.findings, signature)
 
 
 def check_size(data: bytes, file: str) -> Diagnostic | None:
     if len(data) <= MOST_BYTES:
         return None
-    return ALIGNMENT_TOO_LARGE.found(f"an alignment may have {MOST_BYTES} bytes; got {len(data)}", Location(file))
+    return rules.ALIGNMENT_TOO_LARGE.found(f"an alignment may have {MOST_BYTES} bytes; got {len(data)}", Location(file))
 
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-_MEMBERS: Final = {"confidence": CONFIDENCE, "score": CONFIDENCE, "signals": CONFIDENCE, "relation": RELATION}
+_MEMBERS: Final = {
+    "confidence": rules.CONFIDENCE,
+    "score": rules.CONFIDENCE,
+    "signals": rules.CONFIDENCE,
+    "relation": rules.RELATION,
+}
 
 
 class _WrittenAlignment(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -189,14 +187,14 @@ def _convert(value: Any, kind: type[T], collector: Collector, pointer: str) -> T
         unknown = sorted(set(value) - set(kind.__struct_encode_fields__) - {"@context", "type"})
         if unknown:
             message = f"unknown members are left out: {', '.join(brief(name) for name in unknown[:5])}"
-            collector.report(BAD_ARTIFACT, message, RulePlace(pointer=pointer), warning=True)
+            collector.report(rules.BAD_ARTIFACT, message, RulePlace(pointer=pointer), warning=True)
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$")
         # The path is written in JavaScript's way: `.signals[...]`.
         member = path.lstrip(".").rstrip("`").partition("[")[0].partition(".")[0]
-        rule = _MEMBERS.get(member, BAD_ARTIFACT)
+        rule = _MEMBERS.get(member, rules.BAD_ARTIFACT)
         where = f"{pointer}/{member}" if member else pointer
         given = value.get(member) if isinstance(value, dict) and member else None
         shown = f"; got {brief(given)}" if given is not None else ""

@@ -10,16 +10,9 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.core_ontology import CLASSES, PROPERTIES, RDFS, Namespace, Value, is_iri
+from bespeak.extensions.semantics import rules
 from bespeak.extensions.semantics.ontology.contexts import Contexts, DocumentRefused, OntologyLimits, inline_contexts
 from bespeak.extensions.semantics.profile import Violation
-from bespeak.extensions.semantics.rules import (
-    CONTEXT,
-    PROFILE_SIZE,
-    PROFILE_VALUE,
-    REMOTE_CONTEXT,
-    TOO_LARGE,
-    UNKNOWN_CONTEXT,
-)
 from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 from bespeak.text.source.pointer import value_at
 
@@ -89,17 +82,17 @@ def compile_context(context: Any, namespace: Namespace, contexts: Contexts) -> C
         return Compiled((violation_of(refused.finding, document),))
     active = _process(inlined["@context"])
     if isinstance(active, str):
-        return Compiled((Violation.of(CONTEXT, "/@context", f"{printable(active)[:200]}"),))
+        return Compiled((Violation.of(rules.CONTEXT, "/@context", f"{printable(active)[:200]}"),))
     terms: Mapping[str, Any] = active["mappings"]
     if not any(one is not None and str(one.get("@id")).startswith(namespace.terms) for one in terms.values()):
-        return Compiled((Violation.of(CONTEXT, "/@context", context),))
+        return Compiled((Violation.of(rules.CONTEXT, "/@context", context),))
     return Compiled() if any(name in active for name in _GLOBAL) else Compiled((), _table(terms, namespace))
 
 
 def violation_of(finding: Diagnostic, document: Any) -> Violation:
     """Turn the refusal of a context into a violation."""
-    if finding.rule == REMOTE_CONTEXT.id and not finding.pointer.endswith("/@import"):
-        return Violation.of(UNKNOWN_CONTEXT, finding.pointer, value_at(document, finding.pointer))
+    if finding.rule == rules.REMOTE_CONTEXT.id and not finding.pointer.endswith("/@import"):
+        return Violation.of(rules.UNKNOWN_CONTEXT, finding.pointer, value_at(document, finding.pointer))
     return Violation(finding.rule, finding.pointer, None, f"{finding.pointer}: {finding.message}", finding.message)
 
 
@@ -165,12 +158,12 @@ def expand_nodes(document: Any, namespace: Namespace, contexts: Contexts) -> lis
             expanded: list[Any] = expand(inlined, {"documentLoader": refuse_loading, "base": None})
     except DocumentRefused as refused:
         finding = refused.finding
-        if finding.rule == TOO_LARGE.id:
-            return Violation.of(PROFILE_SIZE, finding.pointer, "more", f"{CONTEXT_LIMITS.depth} levels")
+        if finding.rule == rules.TOO_LARGE.id:
+            return Violation.of(rules.PROFILE_SIZE, finding.pointer, "more", f"{CONTEXT_LIMITS.depth} levels")
         return violation_of(finding, document)
     except (JsonLdError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         reason = printable(str(getattr(error, "code", None) or error))[:200]
-        return Violation.of(PROFILE_VALUE, "", document, f"JSON-LD that can be expanded ({reason})")
+        return Violation.of(rules.PROFILE_VALUE, "", document, f"JSON-LD that can be expanded ({reason})")
     return expanded
 
 

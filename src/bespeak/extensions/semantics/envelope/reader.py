@@ -31,7 +31,7 @@ from bespeak.extensions.semantics.envelope.expansion import (
     types_of,
 )
 from bespeak.extensions.semantics.ontology.contexts import Contexts, shipped_contexts
-from bespeak.extensions.semantics.profile import ProfileContext, SemanticProfile, TermBinding, Violation
+from bespeak.extensions.semantics.profile import ProfileContext, Registration, SemanticProfile, TermBinding, Violation
 from bespeak.extensions.semantics.rules import ProfileRule
 from bespeak.extensions.semantics.terms import Term
 
@@ -167,12 +167,6 @@ def _many(
 
 
 _MOST: Final = 2_000  # capabilities of one registration
-
-
-class Registration(msgspec.Struct, frozen=True):
-    capabilities: tuple[Term, ...] = ()
-    agents: Mapping[str, tuple[str, ...]] = {}  # IRIs of capabilities by the IRI of their agent
-    violations: tuple[Violation, ...] = ()
 
 
 class RegistrationReader:
