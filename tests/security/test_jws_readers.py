@@ -21,7 +21,7 @@ from bespeak.state.audit.checkpoints import CHECKPOINT, BoundStream, Checkpoint,
 from bespeak.state.audit.record import RecordPlace, parse_compact, place_of
 from bespeak.state.audit.trail import RECORD
 from bespeak.state.identity import artifact_signature, signed_document
-from bespeak.state.identity.artifact_signature import SignedArtifact, verify_artifact
+from bespeak.state.identity.artifact_signature import ArtifactStatement, verify_artifact
 from bespeak.state.identity.bearer import BearerVerifier
 from bespeak.state.identity.credentials import Authenticated
 from bespeak.state.identity.delegation import Claims, read_token
@@ -93,7 +93,7 @@ def readers(folder: Path) -> dict[str, Reader]:
         "artifact": Reader(
             header(artifact_signature.TYPE),
             {"bespeak_artifact": {"statement": statement, "signed_at": "2026"}},
-            lambda token: isinstance(verify_artifact(token, KEYS), SignedArtifact),
+            lambda token: isinstance(verify_artifact(token, ArtifactStatement(**statement), KEYS), str),
         ),
         "document": Reader(
             header(signed_document.TYPE),

@@ -88,7 +88,7 @@ async def clinic(
     if register:
         await register_all(store, alignment(provenance=None) if anonymous else alignment())
     if confirmed:
-        await store.do(ConfirmAlignment(ALIGNMENT, None, "align-1", "operator:ada", "att-1"))
+        await store.do(ConfirmAlignment(ALIGNMENT, None, "operator:ada", "att-1", case_id="align-1"))
     served = {"document": document, "methods": methods, "semantic": SemanticSettings(**settings)}
     try:
         async with keeping(*(endpoints or (summarize(),)), store=store, **served) as bench:
@@ -201,7 +201,7 @@ async def test_irreversible_endpoint_needs_a_confirmed_mapping() -> None:
         )
         assert executed.error["code"] == "semantic-mapping-unconfirmed"
         assert (await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": CLINICAL_PROFILE})).status == 200
-        await bench.store.do(ConfirmAlignment(ALIGNMENT, None, "align-1", "operator:ada", "att-1"))
+        await bench.store.do(ConfirmAlignment(ALIGNMENT, None, "operator:ada", "att-1", case_id="align-1"))
         await bench.bench.server.part("semantic").knowledge.refresh()
         assert (await bench.send("SUMMARIZE", "/note", body)).status == 200
         await bench.store.do(RevokeConfirmation(ALIGNMENT, None, "operator:ada", "att-2"))

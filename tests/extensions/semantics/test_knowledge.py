@@ -166,7 +166,7 @@ async def test_confirmation_is_followed_and_lost_with_a_new_version_or_a_revocat
     known = Knowledge()
     await known.follow(store)
     assert known.snapshot.alignments[ALIGNMENT].confirmed_by == ""
-    await store.do(ConfirmAlignment(ALIGNMENT, None, "align-1", "operator:ada", "att-1"))
+    await store.do(ConfirmAlignment(ALIGNMENT, None, "operator:ada", "att-1", case_id="align-1"))
     await known.refresh()
     assert known.snapshot.alignments[ALIGNMENT].confirmed_by == "operator:ada"
     after_restart = Knowledge()
@@ -175,7 +175,7 @@ async def test_confirmation_is_followed_and_lost_with_a_new_version_or_a_revocat
     await store.do(registration_of(alignment(version="1.1")))
     await known.refresh()
     assert known.snapshot.alignments[ALIGNMENT].confirmed_by == ""
-    await store.do(ConfirmAlignment(ALIGNMENT, None, "align-2", "operator:ada", "att-2"))
+    await store.do(ConfirmAlignment(ALIGNMENT, None, "operator:ada", "att-2", case_id="align-2"))
     await store.do(RevokeConfirmation(ALIGNMENT, None, "operator:bob", "att-3"))
     await known.refresh()
     assert known.snapshot.alignments[ALIGNMENT].confirmed_by == ""

@@ -29,7 +29,7 @@ from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import parse_version
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.state.identity.artifact_signature import ArtifactStatement, sign_artifact, signature_fault, verify_artifact
+from bespeak.state.identity.artifact_signature import ArtifactStatement, sign_artifact, verify_artifact
 from bespeak.state.identity.jws import PrivateKey, PublicKey, key_id
 from bespeak.state.identity.key_files import parse_keys, read_key
 from bespeak.state.store.commands.cases import Case
@@ -228,13 +228,10 @@ def _verify(judged: Judged, signature: Path | None, trusted: Path | None) -> tup
     if signature is None or trusted is None:
         return "", ""
     token = usable(read_text(signature), signature).strip()
-    signed = verify_artifact(token, _read_keys(trusted))
-    if isinstance(signed, Fault):
-        raise CommandFailedError(f"{signature}: {signed.message}")
-    fault = signature_fault(signed, judged.statement)
-    if fault is not None:
-        raise CommandFailedError(f"{signature}: {fault.message}")
-    return signed.signer, token
+    signer = verify_artifact(token, judged.statement, _read_keys(trusted))
+    if isinstance(signer, Fault):
+        raise CommandFailedError(f"{signature}: {signer.message}")
+    return signer, token
 
 
 def _read_keys(path: Path) -> dict[str, PublicKey]:
@@ -295,8 +292,8 @@ def confirm(
         command = registry.RevokeConfirmation(alignment, found.row.version, decider, attestation, reason)
     else:
         _check_usable(found, target)
-        case_id = f"align-{secrets.token_hex(16)}"
-        command = registry.ConfirmAlignment(alignment, found.row.version, case_id, decider, attestation, reason)
+        decision = (found.row.version, decider, attestation, reason, f"align-{secrets.token_hex(16)}")
+        command = registry.ConfirmAlignment(alignment, *decision)
     outcome = visit_store(target, override, lambda store: store.do(command))
     if isinstance(outcome, Conflict):
         raise CommandFailedError(f"{alignment} {found.row.version} is not confirmed")

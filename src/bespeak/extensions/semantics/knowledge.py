@@ -23,7 +23,9 @@ from bespeak.extensions.semantics.alignment.notation import AlignmentNotation, r
 from bespeak.extensions.semantics.alignment.policy import DEFAULT as DEFAULT_POLICY
 from bespeak.extensions.semantics.alignment.policy import Alignment, Policy, pair_of, signed_pairs
 from bespeak.extensions.semantics.offloading import run_beside, run_in_thread
-from bespeak.extensions.semantics.ontology.registration import Judged, judge_registration, read_registered
+from bespeak.extensions.semantics.ontology.contexts import OntologyLimits
+from bespeak.extensions.semantics.ontology.reader import read_ontology
+from bespeak.extensions.semantics.ontology.registration import Judged, judge_registration
 from bespeak.extensions.semantics.ontology.triples import RdfNotation
 from bespeak.extensions.semantics.rules import OTHER_ONTOLOGY
 from bespeak.extensions.semantics.settings import SemanticSettings
@@ -40,7 +42,7 @@ from bespeak.extensions.semantics.translation import Mappings
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.background import Follower
 from bespeak.runtime.concurrency import FairSemaphore
-from bespeak.state.identity.artifact_signature import ArtifactStatement, signature_fault, verify_artifact
+from bespeak.state.identity.artifact_signature import ArtifactStatement, verify_artifact
 from bespeak.state.identity.jws import PublicKey
 from bespeak.state.identity.key_files import parse_keys
 from bespeak.state.store.store import Store
@@ -195,6 +197,8 @@ _logger = logging.getLogger(__name__)
 MOST_ARTIFACTS: Final = registry.MOST_REGISTERED  # most artifacts in memory; the oldest are read first
 
 _RegisteredContent = Ontology | Alignment | msgspec.Raw
+# What was admitted to the registry is read whole, even if the default limits have become lower since.
+_ADMITTED: Final = OntologyLimits(size=registry.MOST_CONTENT, triples=10_000_000, characters=4 * registry.MOST_CONTENT)
 
 
 class Knowledge:
@@ -284,23 +288,23 @@ def verify_alignment(alignment: Alignment, row: registry.ArtifactRow, trust: Tru
     """Verify a signature again: keys may have been added or removed since the artifact was registered."""
     if not row.signature:
         return Fault(UNSIGNED)
-    signed = verify_artifact(row.signature, trust.keys)
-    if isinstance(signed, Fault):
-        return signed
-    fault = signature_fault(signed, ArtifactStatement(row.kind, row.id, row.version, row.digest))
-    return fault or msgspec.structs.replace(alignment, signer=signed.signer)
+    statement = ArtifactStatement(row.kind, row.id, row.version, row.digest)
+    signer = verify_artifact(row.signature, statement, trust.keys)
+    return signer if isinstance(signer, Fault) else msgspec.structs.replace(alignment, signer=signer)
 
 
 def read_artifact(artifact: registry.Artifact, namespace: Namespace = DEFAULT) -> _RegisteredContent | Fault:
     """Read a registered artifact, or say why it must not be used."""
-    row = artifact.row
-    if row.kind == "ontology":
-        return read_registered(artifact, namespace)
+    row, file = artifact.row, f"{artifact.row.id} {artifact.row.version}"
     if hashlib.sha256(artifact.content).hexdigest() != row.digest:
-        return Fault(f"the content of {row.id} {row.version} was changed: it does not have the registered digest")
+        return Fault(f"the content of {file} was changed: it does not have the registered digest")
     if row.kind == "context":
         return msgspec.Raw(artifact.content)
-    document = read_json(artifact.content, f"{row.id} {row.version}")
+    if row.kind == "ontology":
+        given = {"id": row.id, "version": row.version, "namespace": namespace}
+        ontology, findings = read_ontology(artifact.content, file, "nquads", limits=_ADMITTED, **given)
+        return ontology if ontology is not None else Fault(findings[0].message)
+    document = read_json(artifact.content, file)
     if document.alignment is None:
         return Fault(document.findings[0].message)
     said = {"id": row.id, "version": row.version, "signer": row.signer, "digest": row.digest}
@@ -349,9 +353,10 @@ async def _ontology(store: Store, ref: OntologyRef, namespace: Namespace, named:
 
 def _read_terms(found: registry.Artifact, namespace: Namespace, named: frozenset[str]) -> Ontology | Fault:
     """Read an ontology as far as an alignment refers to it."""
-    read = read_registered(found, namespace)
+    read = read_artifact(found, namespace)
     if isinstance(read, Fault):
         return read
+    assert isinstance(read, Ontology), "an alignment refers to ontologies"
     return msgspec.structs.replace(read, terms={iri: term for iri, term in read.terms.items() if iri in named})
 
 
@@ -417,8 +422,7 @@ class OntologyRegistry:
         """Return the id of the key that signed a statement, or an empty string if nothing is signed or must be."""
         if not signature:
             return Fault("a signature of a trusted key is required") if self.settings.require_signature else ""
-        signed = verify_artifact(signature, self.trust.keys)
-        return signed if isinstance(signed, Fault) else signature_fault(signed, statement) or signed.signer
+        return verify_artifact(signature, statement, self.trust.keys)
 
 
 def _judge(offer: OntologyOffer, namespace: Namespace) -> Judged:

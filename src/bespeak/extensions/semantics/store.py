@@ -227,36 +227,39 @@ ALIGNMENT_CASE: Final = "alignment"  # Kind of the cases. Agents cannot open or 
 MOST_CONFIRMED: Final = 10_000  # most confirmations that are read at once, the latest first
 
 
-def _find_confirmation(id_: str, version: str | None) -> Generator[Step, Any, tuple[ArtifactRow, Sequence[Any]] | None]:
-    """Return a registered alignment, and the case of its confirmation: id, operator, time, attestation; or nothing."""
-    found = yield from ReadArtifact("alignment", id_, version).steps()
-    if found is None:
-        return None
-    rows = yield Statement(
-        "SELECT case_id, decided_by, decided_at, attestation_id FROM cases "
-        "WHERE kind = ? AND state = 'accepted' AND digest = ? ORDER BY decided_at DESC LIMIT 1 {lock}",
-        (ALIGNMENT_CASE, found.row.digest),
-    )
-    return found.row, rows[0] if rows else ()
-
-
-class ConfirmAlignment(Command, frozen=True):
-    """Confirm one version of a registered alignment. The confirmation is for its digest, so no other content has it."""
+class _Decision(Command, frozen=True):
+    """Decision of an operator about one version of a registered alignment."""
 
     guards: ClassVar[bool] = True
     id: str
-    version: str | None  # version to confirm; None for the latest
-    case_id: str
+    version: str | None  # None for the latest
     decided_by: str
     attestation_id: str
     reason: str | None = None
 
     def steps(self) -> Steps:
-        """Return the Case, also of an earlier confirmation of the same content; or a Conflict: not-found."""
-        found = yield from _find_confirmation(self.id, self.version)
+        """Return the Case after the decision; or a Conflict: not-found, not-confirmed."""
+        found = yield from ReadArtifact("alignment", self.id, self.version).steps()
         if found is None:
             return Conflict("not-found")
-        row, confirmation = found
+        rows = yield Statement(
+            "SELECT case_id, decided_by, decided_at, attestation_id FROM cases "
+            "WHERE kind = ? AND state = 'accepted' AND digest = ? ORDER BY decided_at DESC LIMIT 1 {lock}",
+            (ALIGNMENT_CASE, found.row.digest),
+        )
+        return (yield from self._decide(found.row, rows[0] if rows else ()))
+
+    def _decide(self, row: ArtifactRow, confirmation: Sequence[Any]) -> Steps:
+        """Carry the decision out. The case of the confirmation in force has id, operator, time and attestation."""
+        raise NotImplementedError
+
+
+class ConfirmAlignment(_Decision, frozen=True):
+    """Confirm an alignment, unless it is already. The confirmation is for its digest, so no other content has it."""
+
+    case_id: str = ""
+
+    def _decide(self, row: ArtifactRow, confirmation: Sequence[Any]) -> Steps:
         if not confirmation:
             subject = {"alignment_id": row.id, "version": row.version, "sha256": row.digest, "signer": row.signer}
             yield Statement(
@@ -271,22 +274,10 @@ class ConfirmAlignment(Command, frozen=True):
         return (yield from ReadCase(confirmation[0] if confirmation else self.case_id).steps())
 
 
-class RevokeConfirmation(Command, frozen=True):
-    """Revoke the confirmation of one version of an alignment; the case keeps who had confirmed it, and when."""
+class RevokeConfirmation(_Decision, frozen=True):
+    """Revoke the confirmation of an alignment; the case keeps who had confirmed it, and when."""
 
-    guards: ClassVar[bool] = True
-    id: str
-    version: str | None  # version to revoke; None for the latest
-    decided_by: str
-    attestation_id: str
-    reason: str | None = None
-
-    def steps(self) -> Steps:
-        """Return the Case after the change; or a Conflict: not-found, not-confirmed."""
-        found = yield from _find_confirmation(self.id, self.version)
-        if found is None:
-            return Conflict("not-found")
-        row, confirmation = found
+    def _decide(self, row: ArtifactRow, confirmation: Sequence[Any]) -> Steps:
         if not confirmation:
             return Conflict("not-confirmed")
         case_id, *before = confirmation

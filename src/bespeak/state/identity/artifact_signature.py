@@ -22,12 +22,6 @@ class ArtifactStatement(msgspec.Struct, frozen=True):
     sha256: str  # digest of the content, in hexadecimal digits
 
 
-class SignedArtifact(msgspec.Struct, frozen=True):
-    statement: ArtifactStatement
-    signer: str  # id of the key
-    signed_at: str
-
-
 class _Signed(msgspec.Struct):
     statement: ArtifactStatement
     signed_at: str
@@ -46,7 +40,8 @@ def sign_artifact(statement: ArtifactStatement, key: PrivateKey, key_id: str, at
     return sign_compact({"alg": ALGORITHM, "kid": key_id, "typ": TYPE}, content, key)
 
 
-def verify_artifact(token: str, keys: Mapping[str, PublicKey]) -> SignedArtifact | Fault:
+def verify_artifact(token: str, statement: ArtifactStatement, keys: Mapping[str, PublicKey]) -> str | Fault:
+    """Return the id of the key that has signed this content, or why the signature does not count."""
     read = read_token(token, _CONTENT, longest=_LONGEST, typ=TYPE)
     if isinstance(read, Fault):
         return Fault(f"the signature cannot be used: {read.message}")
@@ -56,14 +51,8 @@ def verify_artifact(token: str, keys: Mapping[str, PublicKey]) -> SignedArtifact
         return Fault(f"the signature is by the key {jws.key_id[:80]!r}, which is not trusted")
     if not jws.is_by(key):
         return Fault("the signature does not match its key, or was changed")
-    signed = content.bespeak_artifact
-    return SignedArtifact(signed.statement, jws.key_id, signed.signed_at)
-
-
-def signature_fault(signed: SignedArtifact, statement: ArtifactStatement) -> Fault | None:
-    """Return why a verified signature is not for this content, or None."""
     for field in ArtifactStatement.__struct_fields__:
-        given, wanted = getattr(signed.statement, field), getattr(statement, field)
+        given, wanted = getattr(content.bespeak_artifact.statement, field), getattr(statement, field)
         if given != wanted:
             return Fault(f"the signature is for the {field} {given[:80]!r}; the content has {wanted[:80]!r}", field)
-    return None
+    return jws.key_id

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pyld import jsonld
 from tests.extensions.semantics.ontology.figures import FIGURE_3, FIGURE_6
 
+from bespeak.extensions.semantics.knowledge import read_artifact
 from bespeak.extensions.semantics.ontology.contexts import LIMITS, OntologyLimits, inline_contexts, shipped_contexts
 from bespeak.extensions.semantics.ontology.publication import publish_core
 from bespeak.extensions.semantics.ontology.reader import read_ontology
@@ -17,7 +18,6 @@ from bespeak.extensions.semantics.ontology.registration import (
     canonical_quads,
     canonical_work,
     content_digest,
-    read_registered,
 )
 from bespeak.extensions.semantics.store import Artifact, ArtifactRow
 from bespeak.protocol.exchange.refusal import Fault
@@ -97,8 +97,8 @@ def test_terms_survive_the_registry_and_changed_or_malformed_content_is_a_fault(
     content = canonical_quads(FIGURE_3.encode(), "f.ttl")
     assert isinstance(content, bytes)
     original, _ = read_ontology(FIGURE_3.encode(), "f.ttl", id=CS, version="1.0")
-    assert read_registered(artifact(content)) == original
-    changed = read_registered(artifact(b"<x:a> <x:p> <x:b> .\n", "00" * 32))
+    assert read_artifact(artifact(content)) == original
+    changed = read_artifact(artifact(b"<x:a> <x:p> <x:b> .\n", "00" * 32))
     assert isinstance(changed, Fault)
     assert "was changed" in changed.message
-    assert isinstance(read_registered(artifact(b"<x:a>")), Fault)
+    assert isinstance(read_artifact(artifact(b"<x:a>")), Fault)

@@ -279,7 +279,7 @@ async def alignment_confirmations_register(store: Store, version: str = "1.0", d
 
 
 def confirmation(case_id: str = "align-1", by: str = "operator:ada", version: str | None = None) -> ConfirmAlignment:
-    return ConfirmAlignment(ID, version, case_id, by, f"att-{case_id}", "reviewed")
+    return ConfirmAlignment(ID, version, by, f"att-{case_id}", "reviewed", case_id)
 
 
 async def test_confirmation_is_a_case_with_who_when_and_digest(store: Store) -> None:

@@ -15,7 +15,7 @@ from bespeak.extensions.semantics.alignment.policy import Alignment
 from bespeak.extensions.semantics.store import RegisterArtifact, compress
 from bespeak.extensions.semantics.terms import Ontology, OntologyRef, parse_version, succession_fault
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.state.identity.artifact_signature import signature_fault, verify_artifact
+from bespeak.state.identity.artifact_signature import verify_artifact
 from bespeak.state.identity.jws import PublicKey
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, has_errors
 from bespeak.text.source.tree import Location
@@ -140,12 +140,10 @@ def _verify(alignment: Alignment, token: str, trust: Trust, file: str) -> tuple[
         return "", [rules.SIGNATURE.found(UNSIGNED, Location(file), "/signature")] if trust.signed else []
     if not trust.keys and not trust.signed:
         return "", []  # nobody to ask: the artifact counts as unsigned
-    signed = verify_artifact(token, trust.keys)
-    fault = signed if isinstance(signed, Fault) else signature_fault(signed, statement_of(alignment))
-    if fault is not None or isinstance(signed, Fault):
-        assert fault is not None
-        return "", [rules.SIGNATURE.found(fault.message, Location(file), "/signature")]
-    return signed.signer, []
+    signer = verify_artifact(token, statement_of(alignment), trust.keys)
+    if isinstance(signer, Fault):
+        return "", [rules.SIGNATURE.found(signer.message, Location(file), "/signature")]
+    return signer, []
 
 
 def _check_succession(

@@ -14,7 +14,6 @@ import msgspec
 from bespeak.contract.core_ontology import DEFAULT, Namespace, is_iri
 from bespeak.extensions.semantics.ontology.contexts import (
     LIMITS,
-    Contexts,
     DocumentRefused,
     OntologyLimits,
     shipped_contexts,
@@ -22,9 +21,8 @@ from bespeak.extensions.semantics.ontology.contexts import (
 from bespeak.extensions.semantics.ontology.reader import read_ontology
 from bespeak.extensions.semantics.ontology.triples import RdfNotation, notation_of, parse_quads
 from bespeak.extensions.semantics.rules import BAD_IRI, BLANK_NODES, CAPABILITY_RANGE, IDENTITY, TOO_LARGE, VERSION
-from bespeak.extensions.semantics.store import MOST_CONTENT, Artifact, RegisterArtifact, compress
+from bespeak.extensions.semantics.store import MOST_CONTENT, RegisterArtifact, compress
 from bespeak.extensions.semantics.terms import Meanings, Ontology
-from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity.artifact_signature import ArtifactStatement
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, has_errors
 from bespeak.text.source.tree import Location
@@ -39,16 +37,14 @@ def canonical_quads(
     notation: RdfNotation | None = None,
     *,
     namespace: Namespace = DEFAULT,
-    contexts: Contexts | None = None,
     limits: OntologyLimits = LIMITS,
 ) -> bytes | Diagnostic:
     """Return the sorted N-Quads of a document with canonical names for blank nodes, or why there are none."""
     from pyoxigraph import CanonicalizationAlgorithm, Dataset  # noqa: PLC0415 - an extra
 
-    known = {**shipped_contexts(namespace), **(contexts or {})}
     quads: list[Any] = []
     try:
-        for quad in parse_quads(data, notation or notation_of(file, data), file, known, limits):
+        for quad in parse_quads(data, notation or notation_of(file, data), file, shipped_contexts(namespace), limits):
             quads.append(quad)
             if len(quads) > limits.triples:
                 return TOO_LARGE.found(f"an ontology may have {limits.triples} triples", Location(file))
@@ -118,40 +114,14 @@ def _group_work(group: set[str], links: Mapping[str, list[tuple[_Role, str]]], l
     return len(group) ** 3 * math.exp(min(orders, 100.0))
 
 
-# What was admitted to the registry is read whole, even if the default limits have become lower since.
-_LIMITS = OntologyLimits(size=MOST_CONTENT, triples=10_000_000, characters=4 * MOST_CONTENT)
-
-
-def read_registered(artifact: Artifact, namespace: Namespace = DEFAULT) -> Ontology | Fault:
-    """Read a registered ontology, or say why it must not be used."""
-    row = artifact.row
-    if content_digest(artifact.content) != row.digest:
-        return Fault(f"the content of {row.id} {row.version} was changed: it does not have the registered digest")
-    file, id_, version = f"{row.id} {row.version}", row.id, row.version
-    ontology, findings = read_ontology(
-        artifact.content, file, "nquads", id=id_, version=version, namespace=namespace, limits=_LIMITS
-    )
-    return ontology if ontology is not None else Fault(findings[0].message)
-
-
-def check_consistency(
-    ontology: Ontology, known: Iterable[Ontology] = (), namespace: Namespace = DEFAULT, *, closed: bool = True
-) -> Iterator[Diagnostic]:
-    """Yield what breaks the range of hasCapability; `known` are ontologies that this one may refer to.
-
-    Unless `closed`, terms that none of them declares may be declared elsewhere, and are not judged.
-    """
-    meanings = Meanings([*known, ontology], namespace)
+def _check_agents(ontology: Ontology, meanings: Meanings) -> Iterator[Diagnostic]:
+    """Yield what breaks the range of hasCapability. Terms that are not declared here may be declared elsewhere."""
     for agent, capabilities in ontology.agents.items():
-        if agent not in meanings.agents and (closed or agent in meanings):
-            yield CAPABILITY_RANGE.found(_message(agent, agent, "an ioa:Agent"))
-        for capability in capabilities:
-            if capability not in meanings.capabilities and (closed or capability in meanings):
-                yield CAPABILITY_RANGE.found(_message(agent, capability, "an ioa:Capability"))
-
-
-def _message(agent: str, value: str, wanted: str) -> str:
-    return f"ioa:hasCapability of {brief(agent)} {CAPABILITY_RANGE.message.format(value=brief(value), other=wanted)}"
+        provided = ((one, meanings.capabilities, "an ioa:Capability") for one in capabilities)
+        for iri, known, wanted in ((agent, meanings.agents, "an ioa:Agent"), *provided):
+            if iri in meanings and iri not in known:
+                wrong = CAPABILITY_RANGE.message.format(value=brief(iri), other=wanted)
+                yield CAPABILITY_RANGE.found(f"ioa:hasCapability of {brief(agent)} {wrong}")
 
 
 _DECISIVE = frozenset({IDENTITY.id, VERSION.id})  # rules that are advice for a reader, and conditions for the registry
@@ -175,25 +145,21 @@ def judge_registration(
     *,
     id: str = "",  # noqa: A002 - the word of the draft
     version: str = "",
-    known: Iterable[Ontology] = (),
     namespace: Namespace = DEFAULT,
-    contexts: Contexts | None = None,
     limits: OntologyLimits = LIMITS,
 ) -> Judged:
     """Read an ontology and prepare its registration. Only a document without errors is registered."""
-    ontology, findings = read_ontology(
-        data, file, notation, id=id, version=version, namespace=namespace, contexts=contexts, limits=limits
-    )
+    ontology, findings = read_ontology(data, file, notation, id=id, version=version, namespace=namespace, limits=limits)
     if ontology is None:
         return Judged(findings)
     findings = [replace(one, severity="error") if one.rule in _DECISIVE else one for one in findings]
     if not is_iri(ontology.id):  # it may come from the caller instead of the document
         message = f"the id of an ontology must be an absolute IRI; got {brief(ontology.id)}"
         findings.append(BAD_IRI.found(message, Location(file)))
-    findings += check_consistency(ontology, known, namespace, closed=False)
+    findings += _check_agents(ontology, Meanings([ontology], namespace))
     if has_errors(findings):
         return Judged(findings, ontology)
-    content = canonical_quads(data, file, notation, namespace=namespace, contexts=contexts, limits=limits)
+    content = canonical_quads(data, file, notation, namespace=namespace, limits=limits)
     if isinstance(content, bytes) and len(content) > MOST_CONTENT:
         message = f"canonical N-Quads may have {MOST_CONTENT} bytes; got {len(content)}"
         content = TOO_LARGE.found(message, Location(file))
