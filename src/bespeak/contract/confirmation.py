@@ -72,8 +72,7 @@ def list_steps(steps: Iterable[Mapping[str, Any]], reach: Reach, around: str = "
         elif "method" in step:
             yield _listed(step, reach, ", ".join(notes))
         if step.get("undo") or step.get("compensate"):
-            undone = step.get("undo") or step["compensate"]
-            yield _listed(undone, reach, "to undo the one before, if a later one fails")
+            yield _listed(step.get("undo") or step["compensate"], reach, "to undo the one before, if a later one fails")
 
 
 def list_written(steps: Any, reach: Reach) -> tuple[ListedCall, ...] | Fault:

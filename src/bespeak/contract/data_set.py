@@ -181,8 +181,7 @@ def bind_sources(
             faults += [(number, f"{brief(given.name)}: {fault}") for fault in full.faults()]
     if not bound:
         return manifest, faults
-    merged = tuple((entries | bound).values())
-    return replace(manifest or DataManifest(), available_data=merged), faults
+    return replace(manifest or DataManifest(), available_data=tuple((entries | bound).values())), faults
 
 
 def join_manifests(one: DataManifest | None, other: DataManifest | None) -> DataManifest | None:

@@ -31,8 +31,7 @@ _FILLERS = frozenset(
 
 def words(text: str) -> list[str]:
     """Return the significant words of a text, roughly stemmed."""
-    found = _WORD.findall(text[:50_000].lower())[:_MAX_WORDS]
-    return [_base(word) for word in found if word not in _FILLERS]
+    return [_base(word) for word in _WORD.findall(text[:50_000].lower())[:_MAX_WORDS] if word not in _FILLERS]
 
 
 def _base(word: str) -> str:

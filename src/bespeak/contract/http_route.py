@@ -58,8 +58,7 @@ def get_obstacle(endpoint: Endpoint) -> str | None:
     for name, given in properties.items():
         types = SchemaView(given, schema).types
         # There is no null in a query.
-        is_null = types == {"null"} and isinstance(needed, list) and name in needed
-        if not is_scalar(types) or is_null:
+        if not is_scalar(types) or (types == {"null"} and isinstance(needed, list) and name in needed):
             return f"a query cannot express {name[:80]!r}, which is not a single text, number or boolean"
     return None
 

@@ -64,8 +64,7 @@ def blocks_in(output: Any) -> list[dict[str, Any]] | None:
 
 
 def text_of(block: Mapping[str, Any]) -> str:
-    shown = block.get("resource", block)
-    return str(shown.get("text", ""))
+    return str(block.get("resource", block).get("text", ""))
 
 
 def _is_block(block: Any) -> bool:
@@ -324,8 +323,7 @@ def result_of(tool: Tool, outcome: Outcome, granting: Granting = GRANTING) -> di
 
 def _error(tool: Tool, outcome: Outcome, granting: Granting) -> dict[str, Any]:
     """Build a refusal as JSON text: clients may hold structured content against the output schema."""
-    error = error_members(tool.endpoint, outcome, granting)
-    text = msgspec.json.encode({"error": error}).decode()
+    text = msgspec.json.encode({"error": error_members(tool.endpoint, outcome, granting)}).decode()
     return _with_notes({"content": [{"type": "text", "text": text}], "isError": True}, outcome)
 
 

@@ -63,8 +63,7 @@ class QueueOptions:
 
     def find_fault(self) -> str | None:
         """Return what is wrong with the options; None if they are valid."""
-        bounds = {"concurrency": (1, 1000), "retries": (0, 100), "lease": (1, 86400)}
-        for name, (least, most) in bounds.items():
+        for name, (least, most) in {"concurrency": (1, 1000), "retries": (0, 100), "lease": (1, 86400)}.items():
             value = getattr(self, name)
             if not least <= value <= most:
                 return f"{name} must be {least} to {most}; got {value}"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.cases import rows
 from tests.checks.evolution.contracts import BOOK, book
 
-from bespeak.checks.evolution.approvals import Approval, approve, judge, parse_approvals, with_entries
+from bespeak.checks.evolution.change_report import Approval, approve, judge, parse_approvals, with_entries
 from bespeak.checks.evolution.contract_diff import Contract, diff_contracts
 
 TODAY = date(2026, 11, 15)

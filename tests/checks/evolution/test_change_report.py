@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.checks.evolution.contracts import BOOK, book
 
-from bespeak.checks.evolution.approvals import Approval
 from bespeak.checks.evolution.change import Category
-from bespeak.checks.evolution.change_report import ChangeReport, FailOn, advise, by_endpoint, markdown, within
+from bespeak.checks.evolution.change_report import Approval, ChangeReport, FailOn, advise, by_endpoint, markdown, within
 from bespeak.checks.evolution.contract_diff import Contract, diff_contracts
 from bespeak.text.diagnostics.reporters import FORMATS, reporter
 

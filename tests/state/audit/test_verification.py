@@ -358,10 +358,7 @@ RECORDS = make_records(9)
 
 
 def follow(records: list[KeptRecord], *claims: StreamClaim) -> list[TrailFault]:
-    check = StreamCheck("s1")
-    for claim in claims:
-        check.claim(claim)
-    check.begin()
+    check = StreamCheck("s1", claims)
     faults = [fault for record in records for fault in check.take(record, place_of(record.jws))]
     return [*faults, *check.end()]
 

@@ -17,9 +17,21 @@ import click
 from rich.text import Text
 
 from bespeak.app.cli.service import service_options
-from bespeak.checks.evolution.approvals import APPROVALS, Approval, approve, judge, parse_approvals, with_entries
 from bespeak.checks.evolution.change import CATEGORIES, Category, ContractChange
-from bespeak.checks.evolution.change_report import ChangeReport, FailOn, advise, by_endpoint, markdown, within
+from bespeak.checks.evolution.change_report import (
+    APPROVALS,
+    Approval,
+    ChangeReport,
+    FailOn,
+    advise,
+    approve,
+    by_endpoint,
+    judge,
+    markdown,
+    parse_approvals,
+    with_entries,
+    within,
+)
 from bespeak.checks.evolution.contract_diff import Contract, diff_contracts, manifest_contract, service_contract
 from bespeak.checks.evolution.git_revision import check_out
 from bespeak.checks.lint.reading import read_subject

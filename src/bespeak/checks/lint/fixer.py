@@ -15,8 +15,8 @@ from bespeak.checks.lint.document import Examined
 from bespeak.checks.lint.fix_edits import apart, edited, fix_edits
 from bespeak.checks.lint.rule_index import pass_of
 from bespeak.checks.lint.rules.data_manifest import REPEATED
-from bespeak.checks.lint.rules.mcp_tool import TAKEN
 from bespeak.checks.lint.rules.path import AMBIGUOUS_ENDPOINT, DUPLICATE_ENDPOINT
+from bespeak.checks.lint.rules.schema import TAKEN
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix
 from bespeak.text.source.pointer import child, parent
 from bespeak.text.source.tree import TextEdit

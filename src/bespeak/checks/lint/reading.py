@@ -109,8 +109,7 @@ def _ai(tree: Tree) -> Subject:
     from bespeak.documents.ai.document import read_ai  # noqa: PLC0415 - as above
 
     root = _table(tree)
-    document = read_ai(root)
-    return Subject(kind="ai", tree=tree, found=tuple(root.findings.found), ai=document)
+    return Subject(kind="ai", tree=tree, found=tuple(root.findings.found), ai=read_ai(root))
 
 
 def _agent(tree: Tree) -> Subject:

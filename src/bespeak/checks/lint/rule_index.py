@@ -17,11 +17,9 @@ from bespeak.checks.lint.rules import (
     handler,
     intent,
     manifest,
-    mcp_tool,
     method,
     path,
     policy,
-    recipe,
     reference,
     review,
     schema,
@@ -42,7 +40,7 @@ from bespeak.text.reading import rules as reading
 
 RULES: Final = declared_in(  # All rules by id. A server registers with only a few of them and does not load this table.
     *(manifest, ai_discovery, method, path, semantic, intent, vocabulary, data_manifest),
-    *(schema, reference, error, mcp_tool, handler, upstream, policy, recipe, composition, security, review),
+    *(schema, reference, error, handler, upstream, policy, composition, security, review),
 )
 
 EndpointCheck = Callable[[Declared, LintContext], Iterable[Diagnostic]]
@@ -107,7 +105,7 @@ PASSES: Final = (  # Passes in the order of the draft.
         "every endpoint has valid schemas for input and output, and names its errors",
         ("J62", "J63", "J64", "X92"),
         endpoint=(schema.check, error.check, security.check_schemas),
-        document=(reference.check_document, mcp_tool.check_document),
+        document=(reference.check_document, schema.check_document),
     ),
 )
 
@@ -119,7 +117,7 @@ def pass_of(rule: str) -> int:
 
 DOCUMENTS: Final[tuple[DocumentCheck, ...]] = (  # Checks of whole documents other than AGIS; each check knows its kind.
     manifest.check_document,
-    recipe.check_document,
+    composition.check_document,
     ai_discovery.check_document,
     review.check_document,
 )

@@ -220,8 +220,7 @@ class _PatternReader:
             low = self._member()
             if self.text[self.at] == "-" and self.text[self.at + 1] != "]" and low.bit_count() == 1:
                 self.at += 1
-                high = self._member()
-                for bit in range(low.bit_length() - 1, high.bit_length()):
+                for bit in range(low.bit_length() - 1, self._member().bit_length()):
                     chars |= 1 << bit
             else:
                 chars |= low
@@ -274,8 +273,7 @@ def find_hazards(schema: Mapping[str, Any]) -> Iterator[Hazard]:
         if at and isinstance(node.get("$id"), str):
             message = f"$id moves the references below it to {brief(node['$id'])}"
             yield Hazard("dynamic", pointer((*at, "$id")), message, "Remove $id, and refer with $ref: '#/...'.")
-    ways = _ways(schema, {})
-    if ways > _MOST_WAYS:
+    if _ways(schema, {}) > _MOST_WAYS:
         message = f"the schema can be satisfied in more than {_MOST_WAYS} ways"
         yield Hazard("alternatives", "", message, "Use fewer alternatives, or an endpoint for each.")
     yield from _check_circles(schema)

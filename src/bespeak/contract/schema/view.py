@@ -163,10 +163,9 @@ class SchemaView:
         if closed and (_lacks(one, another) or _lacks(another, one)):
             return True
         mine, theirs = _table(one, "properties"), _table(another, "properties")
-        needed = _required(one) & _required(another) & mine.keys() & theirs.keys()
         return any(
             SchemaView(mine[name], self).excludes(SchemaView(theirs[name], other), closed=closed, depth=depth + 1)
-            for name in sorted(needed)
+            for name in sorted(_required(one) & _required(another) & mine.keys() & theirs.keys())
         )
 
     def _combined(self, schema: object) -> Mapping[str, Any]:

@@ -222,8 +222,7 @@ class Evaluation:
         named = [scope for part in plan.endpoints if not part.internal for scope in part.required_scopes]
         refused = refuse_missing_scopes(self.call, (*proposal.scopes, *named))
         # What an agent has agreed to is judged again: it counts only if the same would still be done.
-        is_agreed = offered is not None and _steps(offered) == _steps(plan)
-        return refused or self._apply_policy(plan, is_agreed=is_agreed)
+        return refused or self._apply_policy(plan, is_agreed=offered is not None and _steps(offered) == _steps(plan))
 
     def _plan(self) -> Plan | Impossible:
         """Find a plan: an operator's recipe first, else by search, preferring one that the caller may run."""
@@ -436,10 +435,9 @@ def _pass_through(endpoint: Endpoint) -> PlannedContract:
     name = f"call-{endpoint.method.lower()}"
     properties = endpoint.input_schema.get("properties")
     given = {field: Source(kind="proposal", value=field) for field in (properties or {})}
-    step = RecipeStep(method=endpoint.method, path=endpoint.path, input=given)
     return PlannedContract(
         endpoint=replace(endpoint, handler=Composition(recipe=name)),
-        recipe=Recipe(name=name, steps=(step,)),
+        recipe=Recipe(name=name, steps=(RecipeStep(method=endpoint.method, path=endpoint.path, input=given),)),
         explanation=(f"Calls {endpoint}, which exists.",),
     )
 

@@ -369,8 +369,7 @@ def texts_of(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
 def _prose(endpoint: Endpoint) -> dict[str, str]:
     texts = {"description": endpoint.description, "semantic/intent": endpoint.semantic.intent}
     texts |= {"semantic/outcome": endpoint.semantic.outcome, "semantic/actor": endpoint.semantic.actor}
-    errors = {f"errors/{at}": f"{one.name}: {one.description or ''}" for at, one in enumerate(endpoint.errors)}
-    return texts | errors
+    return texts | {f"errors/{at}": f"{one.name}: {one.description or ''}" for at, one in enumerate(endpoint.errors)}
 
 
 def _check_texts(endpoint: Endpoint, catalog: Catalog) -> Iterator[Diagnostic]:

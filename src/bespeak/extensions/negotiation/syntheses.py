@@ -193,8 +193,7 @@ class Syntheses(Follower):
         if found is None:
             asked = f"{call.method} {call.path[:200]}"
             message = f"The synthesis {row.synthesis_id} is {row.method} {row.path}, not {asked}."
-            details = {"method": row.method, "path": row.path}
-            return Refused(status.NOT_FOUND, "synthesis-not-found", message, details)
+            return Refused(status.NOT_FOUND, "synthesis-not-found", message, {"method": row.method, "path": row.path})
         return self._route(call, *found)
 
     def _routers_of(self, call: Call) -> Iterator[Router[LivingSynthesis]]:

@@ -109,7 +109,6 @@ def align_(
     """
     if key is not None and (notation != "json" or not iri):
         raise click.UsageError("--key needs --id, and the format json")
-    created = Provenance(tool=TOOL, tool_version=installed_version(TOOL), created=write_instant(time.time()))
     aligned = _align(
         *(_load(source), _load(target)),
         threshold=threshold,
@@ -117,7 +116,7 @@ def align_(
         histories=read_histories(store),
         base=_base(base, before),
         overrides=_overrides(decisions, by) if decisions else (),
-        provenance=created,
+        provenance=Provenance(tool=TOOL, tool_version=installed_version(TOOL), created=write_instant(time.time())),
     )
     alignment = msgspec.structs.replace(aligned.alignment, id=iri, version=version)
     signature = ""

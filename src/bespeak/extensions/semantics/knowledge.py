@@ -288,8 +288,7 @@ def verify_alignment(alignment: Alignment, row: registry.ArtifactRow, trust: Tru
     """Verify a signature again: keys may have been added or removed since the artifact was registered."""
     if not row.signature:
         return Fault(UNSIGNED)
-    statement = ArtifactStatement(row.kind, row.id, row.version, row.digest)
-    signer = verify_artifact(row.signature, statement, trust.keys)
+    signer = verify_artifact(row.signature, ArtifactStatement(row.kind, row.id, row.version, row.digest), trust.keys)
     return signer if isinstance(signer, Fault) else msgspec.structs.replace(alignment, signer=signer)
 
 
@@ -301,7 +300,7 @@ def read_artifact(artifact: registry.Artifact, namespace: Namespace = DEFAULT) -
     if row.kind == "context":
         return msgspec.Raw(artifact.content)
     if row.kind == "ontology":
-        given = {"id": row.id, "version": row.version, "namespace": namespace}
+        given: dict[str, Any] = {"id": row.id, "version": row.version, "namespace": namespace}
         ontology, findings = read_ontology(artifact.content, file, "nquads", limits=_ADMITTED, **given)
         return ontology if ontology is not None else Fault(findings[0].message)
     document = read_json(artifact.content, file)

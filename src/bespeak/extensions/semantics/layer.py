@@ -16,19 +16,13 @@ from bespeak.contract.core_ontology import Namespace
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.service import Service
 from bespeak.errors import ConfigError
+from bespeak.extensions.semantics import negotiation
 from bespeak.extensions.semantics.alignment.artifact import Trust
 from bespeak.extensions.semantics.alignment.signals import behavioral
 from bespeak.extensions.semantics.envelope.reader import EnvelopeReader
 from bespeak.extensions.semantics.envelope.writer import write_envelope
 from bespeak.extensions.semantics.jsonld import base_of, capability_iri, intent_iri
 from bespeak.extensions.semantics.knowledge import Knowledge, Snapshot
-from bespeak.extensions.semantics.negotiation import (
-    WIDER,
-    SemanticNegotiation,
-    SemanticOutcome,
-    ServiceOffer,
-    write_mapping,
-)
 from bespeak.extensions.semantics.profile import SemanticProfile, judge
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import Ontology, Term
@@ -142,7 +136,7 @@ class MeaningIndex:
         meanings = self.snapshot.meanings
         if meanings.subsumes(wanted, concept):
             return 1.0
-        return WIDER if meanings.subsumes(concept, wanted) else None
+        return negotiation.WIDER if meanings.subsumes(concept, wanted) else None
 
     def _fits(self, found: FoundEndpoint, wanted: DiscoveryQuery) -> bool:
         """Compare inputs and outputs with those of the capability; what is not declared does not exclude."""
@@ -199,7 +193,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 class Meaning(msgspec.Struct, frozen=True):
     profile: SemanticProfile
-    outcome: SemanticOutcome
+    outcome: negotiation.SemanticOutcome
 
     @property
     def digest(self) -> str:
@@ -209,7 +203,7 @@ class Meaning(msgspec.Struct, frozen=True):
     def headers(self) -> tuple[tuple[str, str], ...]:
         """Headers of the answer: a mapped call says so, with its confidence and the artifacts."""
         mapping = self.outcome.mapping
-        return () if mapping is None else (("Semantic-Mapping", write_mapping(mapping)),)
+        return () if mapping is None else (("Semantic-Mapping", negotiation.write_mapping(mapping)),)
 
     @property
     def understood(self) -> SemanticProfile | None:
@@ -229,7 +223,7 @@ class _RegistryView:
         self.registry = registry
         self.routes = routes
         self.reader = EnvelopeReader(registry.namespace, registry.contexts)
-        self.outcomes: dict[tuple[SemanticProfile, Any], SemanticOutcome] = {}
+        self.outcomes: dict[tuple[SemanticProfile, Any], negotiation.SemanticOutcome] = {}
         self.spoken: dict[tuple[str, ...], tuple[str, ...]] = {}
         self.snapshot = registry
         endpoints = () if routes is None else tuple(routes.endpoints.values())
@@ -246,14 +240,14 @@ class _RegistryView:
         return MeaningIndex(self._endpoints, self.registry, self.sensitive)
 
     @cached_property
-    def whole(self) -> ServiceOffer:
+    def whole(self) -> negotiation.ServiceOffer:
         """Offer of all listed endpoints that are not sensitive; without a service, what the ontologies declare."""
         if self.routes is None:
-            return ServiceOffer((), tuple(sorted(self.registry.meanings.capabilities)), whole=True)
+            return negotiation.ServiceOffer((), tuple(sorted(self.registry.meanings.capabilities)), whole=True)
         listed = [one for one in self._endpoints if one.is_listed and self.sensitive.isdisjoint(concepts_of(one))]
         own = tuple(capability_iri(self.routes.service, one) for one in listed)
         concepts = tuple(dict.fromkeys(concept for one in listed for concept in concepts_of(one)))
-        return ServiceOffer((), concepts, own=own, whole=True)
+        return negotiation.ServiceOffer((), concepts, own=own, whole=True)
 
     @property
     def is_current(self) -> bool:
@@ -274,7 +268,7 @@ class SemanticLayer:
         """
         self.settings = settings
         self._routes: Callable[[], RouteTable | None] = routes or (lambda: None)
-        self.negotiation = SemanticNegotiation(settings)
+        self.negotiation = negotiation.SemanticNegotiation(settings)
         trust = trust or Trust()
         policy = msgspec.structs.replace(self.negotiation.mapping_policy, ranks=trust.ranks)
         self.knowledge = Knowledge(settings.namespace, policy, trust)
@@ -339,16 +333,18 @@ class SemanticLayer:
         """Return True if the meaning of a call decides: of an endpoint, or a built-in method that calls others."""
         return not route.builtin or route.composes or route.endpoint.passes_on
 
-    def read(self, document: Any, endpoint: Endpoint | None = None) -> tuple[SemanticProfile | None, SemanticOutcome]:
+    def read(
+        self, document: Any, endpoint: Endpoint | None = None
+    ) -> tuple[SemanticProfile | None, negotiation.SemanticOutcome]:
         """Read an envelope and negotiate its profile. One that lacks a member is rejected whatever the policy says."""
         envelope = self.view.reader.parse(document)
         if envelope.violations or envelope.profile is None:
             verdict = judge(envelope.profile, self.snapshot.meanings, self.negotiation.policy, envelope.violations)
             explanation = tuple(f"{one.message}." for one in verdict.violations)
-            return envelope.profile, SemanticOutcome(match="none", explanation=explanation, verdict=verdict)
+            return envelope.profile, negotiation.SemanticOutcome(match="none", explanation=explanation, verdict=verdict)
         return envelope.profile, self.negotiate(envelope.profile, endpoint)
 
-    def negotiate(self, profile: SemanticProfile, endpoint: Endpoint | None = None) -> SemanticOutcome:
+    def negotiate(self, profile: SemanticProfile, endpoint: Endpoint | None = None) -> negotiation.SemanticOutcome:
         """Return what comes of a profile; a repeated one is looked up."""
         # What decides about an offer.
         traits: tuple[Any, ...] = ()
@@ -366,15 +362,14 @@ class SemanticLayer:
             view.outcomes[key] = found
         return found
 
-    def _offer(self, endpoint: Endpoint | None, view: _RegistryView) -> ServiceOffer:
+    def _offer(self, endpoint: Endpoint | None, view: _RegistryView) -> negotiation.ServiceOffer:
         if endpoint is None:
             return msgspec.structs.replace(view.whole, spoken=self.spoken())
         concepts = concepts_of(endpoint)
         # What a basic method such as EXECUTE calls is judged by itself.
-        passes_on = endpoint.is_basic or endpoint.passes_on
-        critical = endpoint.semantic.impact == "irreversible" and not passes_on
+        critical = endpoint.semantic.impact == "irreversible" and not (endpoint.is_basic or endpoint.passes_on)
         own = () if view.routes is None or endpoint.builtin else (capability_iri(view.routes.service, endpoint),)
-        return ServiceOffer(self.spoken(concepts), concepts, critical, own, sensitive=view.sensitive)
+        return negotiation.ServiceOffer(self.spoken(concepts), concepts, critical, own, sensitive=view.sensitive)
 
     def restore(self, profile: Any) -> Meaning:
         """Return what a call means whose profile was kept as plain data."""

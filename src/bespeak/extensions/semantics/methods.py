@@ -178,8 +178,7 @@ def _with_profile(call: RoutedCall, candidate: dict[str, Any]) -> dict[str, Any]
     endpoint, snapshot = call.routes.endpoints.get(_key(candidate)), call.server.part("semantic").snapshot
     if endpoint is None or snapshot.own is None:
         return candidate
-    profile = own_profile(call.routes.service, endpoint, snapshot.own)
-    envelope = write_envelope(profile, namespace=snapshot.namespace)
+    envelope = write_envelope(own_profile(call.routes.service, endpoint, snapshot.own), namespace=snapshot.namespace)
     return {**candidate, "match": "unmatched", "confidence": 0.0, "semantic": envelope}
 
 
@@ -285,8 +284,7 @@ def register_ontology(registry: OntologyRegistry) -> Callable[[RoutedCall], Any]
             offer = OntologyOffer(document=data, notation=MEDIA_TYPES[media_type], actor=actor, source=source, **said)
             judged = await registry.judge(offer)
         if isinstance(judged, Fault):
-            fault = f"{judged.message[:1].upper()}{judged.message[1:]}."
-            raise refusal(REGISTER_ONTOLOGY, "signature-refused", fault)
+            raise refusal(REGISTER_ONTOLOGY, "signature-refused", f"{judged.message[:1].upper()}{judged.message[1:]}.")
         if isinstance(judged, list):
             raise _document_refusal(judged)
         return effects([judged], tell, _conflicts(judged.id))

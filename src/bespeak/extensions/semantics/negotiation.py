@@ -113,10 +113,9 @@ class SemanticNegotiation:
     def __init__(self, settings: SemanticSettings | None = None) -> None:
         self.settings = settings or SemanticSettings()
         given = self.settings
-        rules = {**_NEGOTIABLE, **given.rules}
         self.policy = ProfilePolicy(
             consistency="renegotiate" if given.violations == "renegotiate" else "reject",
-            rules=msgspec.convert(rules, Mapping[str, Status]),
+            rules=msgspec.convert({**_NEGOTIABLE, **given.rules}, Mapping[str, Status]),
             strict_domains=given.strict_domains,
         )
         self.mapping_policy = msgspec.convert(

@@ -241,8 +241,7 @@ class Mappings:
         if key not in self._translators:
             if len(self._translators) >= _MOST_TRANSLATORS:
                 self._translators.pop(next(one for one in self._translators if one != self._all))
-            chosen = [self._accepted[id_] for id_ in key]
-            self._translators[key] = Translator(chosen, self._policy, signed=self._signed)
+            self._translators[key] = Translator([self._accepted[id_] for id_ in key], self._policy, signed=self._signed)
         return self._translators[key]
 
     def translate(self, iri: str, sources: Iterable[str], target: str, ids: Sequence[str]) -> Translation | None:

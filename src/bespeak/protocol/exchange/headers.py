@@ -119,8 +119,7 @@ def names_manifest(headers: Mapping[str, str]) -> bool:
 
 def prefers(headers: Mapping[str, str], preference: str) -> bool:
     """Return True if `Prefer` has a preference, alone or among others (RFC 7240 2)."""
-    preferences = headers.get(PREFER, "").lower().split(",")
-    return any(one.partition(";")[0].strip() == preference for one in preferences)
+    return any(one.partition(";")[0].strip() == preference for one in headers.get(PREFER, "").lower().split(","))
 
 
 def stream_type(headers: Mapping[str, str]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final, Literal
@@ -25,7 +25,7 @@ from bespeak.state.audit.record import (
 )
 from bespeak.state.audit.trail import RECORD, Trail
 from bespeak.state.identity.jws import Jws
-from bespeak.state.identity.key_files import TrustedKeys, check_signature
+from bespeak.state.identity.key_files import SignatureStatus, TrustedKeys, check_signature
 
 Faults = Iterator["TrailFault"]
 _MOST_GAPS: Final = 10_000
@@ -73,27 +73,22 @@ class RecordGap(msgspec.Struct, frozen=True):
 
 
 class StreamCheck:
-    def __init__(self, stream: str) -> None:
+    def __init__(self, stream: str, claims: Iterable[StreamClaim] = ()) -> None:
+        """Check a stream against the claims of checkpoints, in the order they were written."""
         self._stream = stream
         self._digest = bytes(DIGEST_SIZE)
         self._last = ""
         self._gaps: list[RecordGap] = []
-        self._claims: list[StreamClaim] = []
+        self._claims = sorted(claims, key=lambda claim: claim.count, reverse=True)
         self.count = 0
-        self.bound = 0  # number of records that checkpoints cover
-        self.adopted = 0  # number of records from before signing began
+        self.bound = self._claims[0].count if self._claims else 0  # number of records that checkpoints cover
+        # Number of records from before signing began.
+        self.adopted = max((claim.count for claim in self._claims if claim.begins), default=0)
         self.has_first = False  # True if the first record of the stream was read
         self.signing = ""  # signing mode according to the first record, if that is signed
-        self._vouched: dict[float, int] = {}
+        # Number of records that keys vouch for, by the time when they were replaced: the highest count comes last.
+        self._vouched = {claim.replaced: claim.count for claim in reversed(self._claims)}
         self._told: set[str] = set()
-
-    def claim(self, claim: StreamClaim) -> None:
-        """Add the claim of a checkpoint. All claims come before the records, in the order they were written."""
-        self._claims.append(claim)
-        self.bound = max(self.bound, claim.count)
-        self._vouched[claim.replaced] = max(claim.count, self._vouched.get(claim.replaced, 0))
-        if claim.begins:
-            self.adopted = max(self.adopted, claim.count)
 
     def vouched_after(self, replaced: float) -> int:
         """Return the number of records that are covered by keys newer than one replaced at this time."""
@@ -105,9 +100,6 @@ class StreamCheck:
             return False
         self._told.add(kind)
         return True
-
-    def begin(self) -> None:
-        self._claims.sort(key=lambda claim: claim.count, reverse=True)
 
     def take(self, record: KeptRecord, place: RecordPlace | None) -> Faults:
         """Yield the faults of the next record; `place` is None if the record cannot be trusted."""
@@ -255,8 +247,7 @@ class CheckpointCheck:
             if best <= seen.replaced and issued is not None and issued > seen.replaced:
                 yield _fault("it was signed with a replaced key, after that key was replaced", seen.checkpoint_id)
             for bound in seen.content.streams:
-                begins = seen.content.signing == BEGINS
-                claim = StreamClaim(bound.count, bound.digest, seen.checkpoint_id, begins, best)
+                claim = StreamClaim(bound.count, bound.digest, seen.checkpoint_id, seen.content.signing == BEGINS, best)
                 self.claims.setdefault(bound.stream, []).append(claim)
 
     def _read(self, kept: KeptCheckpoint) -> _TrustedCheckpoint | TrailFault:
@@ -268,12 +259,15 @@ class CheckpointCheck:
         verdict = check_signature(compact, self._keys)
         if verdict == "unsigned":
             return _fault("it is not signed", kept.checkpoint_id)
-        if verdict == "bad":
-            return _fault("its signature is not by the key it names", kept.checkpoint_id)
-        kid = compact.key_id
-        if verdict == "unknown-key":
-            return _fault(f"it is signed by {kid[:100]!r}, which is not a trusted key", kept.checkpoint_id)
-        return _TrustedCheckpoint(kept.checkpoint_id, checkpoint, self._expected.replaced.get(kid, inf))
+        if verdict in ("bad", "unknown-key"):
+            return _fault(_describe_signature(verdict, compact), kept.checkpoint_id)
+        return _TrustedCheckpoint(kept.checkpoint_id, checkpoint, self._expected.replaced.get(compact.key_id, inf))
+
+
+def _describe_signature(verdict: SignatureStatus, compact: Jws) -> str:
+    if verdict == "bad":
+        return "its signature is not by the key it names"
+    return f"it is signed by {compact.key_id[:100]!r}, which is not a trusted key"
 
 
 def _fault(message: str, checkpoint_id: str, kind: TrailFaultKind = "checkpoint") -> TrailFault:
@@ -325,11 +319,7 @@ class Verification:
                 yield fault
         for fault in self._checkpoints.end():
             yield fault
-        for stream, claims in self._checkpoints.claims.items():
-            check = self._streams[stream] = StreamCheck(stream)
-            for claim in claims:
-                check.claim(claim)
-            check.begin()
+        self._streams = {stream: StreamCheck(stream, claims) for stream, claims in self._checkpoints.claims.items()}
         async for record in self._trail.records():
             async for fault in self._take(record):
                 yield fault
@@ -373,7 +363,11 @@ class Verification:
             link = await self._judge_link(record, place)
             if link is not None:
                 yield link
-        self._advance(record)
+        key = (record.stream, record.agent_id)
+        self._heads[key] = record.audit_id
+        self._heads.move_to_end(key)
+        if len(self._heads) > self._most_heads:
+            self._heads.popitem(last=False)
 
     def _judge_signature(self, record: KeptRecord, compact: Jws, place: RecordPlace, check: StreamCheck) -> Faults:
         tally = self.tally
@@ -386,11 +380,8 @@ class Verification:
             check.signing = place.signing if verdict != "unsigned" else ""
         if check.is_first("server") and self._expected.server_ids and place.server_id not in self._expected.server_ids:
             yield _record_fault("foreign", f"its stream is of the server {place.server_id[:100]!r}", record)
-        if verdict == "bad":
-            yield _record_fault("forged", "its signature is not by the key it names", record)
-        elif verdict == "unknown-key":
-            message = f"it is signed by {compact.key_id[:100]!r}, which is not a trusted key"
-            yield _record_fault("forged", message, record)
+        if verdict in ("bad", "unknown-key"):
+            yield _record_fault("forged", _describe_signature(verdict, compact), record)
         elif verdict == "good":
             yield from self._judge_age(record, compact, place, check)
         elif verdict == "unsigned":
@@ -458,13 +449,6 @@ class Verification:
             return _record_fault("reordered", f"it comes before {previous}, which it follows", record)
         return None
 
-    def _advance(self, record: KeptRecord) -> None:
-        key = (record.stream, record.agent_id)
-        self._heads[key] = record.audit_id
-        self._heads.move_to_end(key)
-        if len(self._heads) > self._most_heads:
-            self._heads.popitem(last=False)
-
 
 def _read(record: KeptRecord) -> tuple[Jws, RecordPlace] | TrailFault:
     """Split a record and return its claimed place, or why it cannot be trusted."""
@@ -474,8 +458,7 @@ def _read(record: KeptRecord) -> tuple[Jws, RecordPlace] | TrailFault:
     place = place_in(compact) if compact is not None else None
     if compact is None or compact.header.get("typ") != RECORD or place is None:
         return _record_fault("changed", "it is not a valid attribution record", record)
-    told = (place.stream, place.sequence, place.agent_id)
-    if told != (record.stream, record.sequence, record.agent_id):
+    if (place.stream, place.sequence, place.agent_id) != (record.stream, record.sequence, record.agent_id):
         message = (
             f"it is kept as record {record.sequence} of stream {record.stream} by agent "
             f"{record.agent_id or '(anonymous)'}, and says that it is record {place.sequence} of {place.stream} "

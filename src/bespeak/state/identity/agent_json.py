@@ -61,8 +61,7 @@ def genesis_of(record: Table) -> model.Genesis | None:
         record.error(INVALID_GENESIS, "agent_id", message)
     if issuer_key is not None:
         _check_signature(record, issuer_key)
-    failed = any(finding.severity == "error" for finding in record.findings.found[before:])
-    return None if failed else genesis
+    return None if any(finding.severity == "error" for finding in record.findings.found[before:]) else genesis
 
 
 def read_trust(record: Table, *, default: int | None) -> tuple[int | None, str | None]:
@@ -71,8 +70,7 @@ def read_trust(record: Table, *, default: int | None) -> tuple[int | None, str |
     if tier is None:
         tier = default
     elif isinstance(tier, bool) or tier not in model.TIERS:
-        message = f"`trust_tier` must be 1, 2 or 3; got {brief(tier)} (core 7.4)"
-        record.error(WRONG_CHOICE, "trust_tier", message)
+        record.error(WRONG_CHOICE, "trust_tier", f"`trust_tier` must be 1, 2 or 3; got {brief(tier)} (core 7.4)")
         tier = None
     path = record.choice("verification_path", model.VERIFICATION_PATHS)
     fault = model.trust_fault(tier, path) if tier is not None else None
@@ -261,8 +259,7 @@ def _read_status(root: Table) -> str:
     status = (root.text("status") or model.ACTIVE).lower()
     status = "retired" if status == "revoked" else status
     if status not in model.STATUSES:
-        message = f"`status` must be one of {', '.join(model.STATUSES)}; got {brief(status)}"
-        root.error(WRONG_CHOICE, "status", message)
+        root.error(WRONG_CHOICE, "status", f"`status` must be one of {', '.join(model.STATUSES)}; got {brief(status)}")
     return status
 
 

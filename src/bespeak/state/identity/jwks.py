@@ -129,8 +129,7 @@ def _from_jwk(entry: Mapping[str, Any]) -> VerificationKey | Fault:
         return Fault(_WEAK)
     material = {name: entry[name] for name in ("kty", "crv", "x", "y", "n", "e") if name in entry}
     try:
-        key = types[kind].import_key(material)
-        return _classified(key, kid, entry.get("alg"))
+        return _classified(types[kind].import_key(material), kid, entry.get("alg"))
     except _BAD:
         return Fault(f"a broken {kind} key")
 

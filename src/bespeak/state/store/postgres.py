@@ -431,8 +431,7 @@ class PostgresStore(Store):
             return self._claims
         if unit.then is not None:
             return self._stepwise
-        seals = any(isinstance(command, AppendAudit) for command in unit.commands)
-        return self._sealed if seals else self._plain
+        return self._sealed if any(isinstance(command, AppendAudit) for command in unit.commands) else self._plain
 
     def _run_alone(self, unit: Unit) -> None:
         """Run a unit in its own task: the caller may be cancelled, the transaction is not."""

@@ -178,8 +178,7 @@ def open_store(place: str, *, role: Role = "visitor", durability: str = "full") 
     if Path(place).name == ":memory:":
         raise ConfigError("Write `memory` for a store in memory; `:memory:` would be a file of that name.")
     path = resolved(place)
-    beside = path.with_name(path.name + ".lock")
-    lock = None if role == "visitor" else FileLock(beside, exclusive=role == "sole")
+    lock = None if role == "visitor" else FileLock(path.with_name(path.name + ".lock"), exclusive=role == "sole")
     store = SqliteStore(str(path), durability=durability, lock=lock)
     if role == "visitor":
         store.sole = False

@@ -69,8 +69,7 @@ def check_endpoint(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagno
     template = parse_template(endpoint.path)
     fault = check_structure(endpoint.path) if isinstance(template, Fault) else None
     if fault is not None:
-        in_braces = "{" in fault.at or "}" in fault.at
-        rule = TEMPLATE if in_braces and endpoint.path.startswith("/") else STRUCTURE
+        rule = TEMPLATE if ("{" in fault.at or "}" in fault.at) and endpoint.path.startswith("/") else STRUCTURE
         fix = _with_slashes(endpoint.path) if rule is STRUCTURE else None
         yield rule.at(endpoint, "/path", fault.message, _write_parameter(spelling.foreign_parameter(fault.at)), fix)
         return

@@ -1,4 +1,4 @@
-"""J60x and J62x: the schemas of an endpoint are valid, inputs closed, outputs open (AGTP-API 6.3; AGIS 7, 8.1)."""
+"""J60x, J62x, J64x: schemas are valid, inputs closed, outputs open, tool names unique (AGTP-API 6.3; AGIS 6.2, 7)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.checks.lint.subject import Declared, LintContext
+from bespeak.checks.lint.subject import Declared, LintContext, Subject
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint_names import default_tool_name
+from bespeak.contract.policy import is_of_server
 from bespeak.contract.schema.subschemas import COMPOSING, closing_keyword, is_closed
 from bespeak.contract.schema.validation import compile_schema
 from bespeak.contract.schema.view import Members, members_of
@@ -251,3 +253,28 @@ def _check_names(endpoint: Endpoint, properties: Mapping[str, Any], required: ob
                     fix = Fix(f"Rename it to {meant}", tuple(changes), safe=False)
             message = f"the parameter {brief(name)} is not in snake_case"
             yield NOT_SNAKE.at(endpoint, pointer, message, advice, fix, on_key=True)
+
+
+TAKEN: Final = Rule("J645", "mcp-tool-name-taken", "MUST", "AGIS 6.2")
+SAME_DEFAULT: Final = Rule("J646", "same-default-tool-name", "SHOULD", "AGIS 6.2, C.2(a)")
+
+
+def check_document(subject: Subject, context: LintContext) -> Iterator[Diagnostic]:
+    """Find tool names that two endpoints share."""
+    takers: dict[str, Declared] = {}
+    for declared in subject.endpoints:
+        endpoint = declared.endpoint
+        if subject.kind == "manifest" and is_of_server(*endpoint.key, endpoint.namespace):
+            continue  # every server has it, and none serves it as a tool
+        chosen = endpoint.semantic.mcp_tool_name
+        name = chosen or default_tool_name(endpoint.method, endpoint.path)
+        first = takers.setdefault(name, declared)
+        if first is declared or first.endpoint.key == endpoint.key:
+            continue  # a duplicate endpoint has its own finding
+        if chosen or first.endpoint.semantic.mcp_tool_name:
+            at = declared if chosen else first
+            message = f"{endpoint}: the MCP tool would be named {brief(name)}, as that of {first.endpoint} is"
+            yield TAKEN.inside(at.pointer("/semantic/mcp_tool_name"), message, "Write another mcp_tool_name.")
+        else:
+            message = f"{endpoint}: its MCP tool would be named {name}, as that of {first.endpoint} is"
+            yield SAME_DEFAULT.inside(declared.pointer("/path"), message, "Give one of them an mcp_tool_name.")

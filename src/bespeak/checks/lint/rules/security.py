@@ -11,17 +11,7 @@ from bespeak.checks.lint.subject import Declared, LintContext, Subject
 from bespeak.contract.schema.safety import HazardKind, find_hazards
 from bespeak.contract.schema.subschemas import nodes
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief
-from bespeak.text.language.injection import (
-    addressed,
-    blob,
-    gap,
-    instruction,
-    link,
-    may_be_suspect,
-    may_inject,
-    role_marker,
-    visible,
-)
+from bespeak.text.language import injection
 from bespeak.text.reading.table import as_list, as_mapping
 from bespeak.text.source.pointer import pointer
 from bespeak.text.source.tree import Change
@@ -58,7 +48,7 @@ def check(declared: Declared, context: LintContext) -> Iterator[Diagnostic]:
                 yield rule.at(endpoint, at, f"the {name} {message}", advice, fix)
     texts = list(_texts(declared))
     # It is rare that the texts must be checked separately.
-    if may_be_suspect(" ".join([text for _, text in texts])):
+    if injection.may_be_suspect(" ".join([text for _, text in texts])):
         for parts, text in texts:
             at = pointer(parts)
             for rule, message, advice, fix in examine_text(text, at, strict=False):
@@ -83,27 +73,27 @@ def examine_text(text: str, at: str, *, strict: bool) -> Iterator[_Found]:
     """Check a text: strictly in an intent or outcome, elsewhere only for what is never legitimate."""
     if text.isascii() and text.isidentifier() and text.islower() and text.count("_") < _LONG_NAME:
         return  # a short name says nothing, and most texts of a schema are short names
-    if (clean := visible(text)) is not None:
+    if (clean := injection.visible(text)) is not None:
         count = len(text) - len(clean)
         fix = Fix("Remove the invisible characters", (Change("replace", at, clean),))
         yield INVISIBLE, f"holds {count} invisible character{'s' * (count > 1)}", "Remove them.", fix
-    if may_inject(text):
+    if injection.may_inject(text):
         yield from _words(text, strict=strict, field="_schema" in at or at.startswith("/schemas"))
-    if (strict or at.startswith("/semantic/parameter_hints")) and (address := link(text)) is not None:
+    if (strict or at.startswith("/semantic/parameter_hints")) and (address := injection.link(text)) is not None:
         yield LINK, f"contains a link or markup: {brief(address)}", "Move addresses to description.", None
     if len(text) >= _SHORT:
-        if (coded := blob(text)) is not None:
+        if (coded := injection.blob(text)) is not None:
             yield BLOB, f"contains encoded text: {brief(coded)}", "Write it in plain words, or remove it.", None
-        if gap(text):
+        if injection.gap(text):
             yield GAP, "continues after a long blank", "Remove the blank, and check the text after it.", None
 
 
 def _words(text: str, *, strict: bool, field: bool) -> Iterator[_Found]:
-    if (found := instruction(text, field=field)) is not None:
+    if (found := injection.instruction(text, field=field)) is not None:
         yield INJECTION, f"{found.kind}: {brief(found.text)}", _ADVICE, None
-    elif strict and (words := addressed(text)) is not None:
+    elif strict and (words := injection.addressed(text)) is not None:
         yield ADDRESSED, f"addresses its reader: {brief(words)}", _ADVICE, None
-    if (marker := role_marker(text, strict=strict)) is not None:
+    if (marker := injection.role_marker(text, strict=strict)) is not None:
         yield ROLE, f"contains a role marker: {brief(marker)}", _ADVICE, None
 
 

@@ -6,18 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from bespeak.contract import handler as handlers
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.handler import (
-    ANSWER_FORMS,
-    BODY_FORMS,
-    LIST_STYLES,
-    VARIABLE,
-    ExternalService,
-    McpServer,
-    McpTool,
-    is_reserved_header,
-    is_usable_address,
-)
+from bespeak.contract.handler import ExternalService
 from bespeak.contract.schema.subschemas import COMPOSING
 from bespeak.protocol.exchange.headers import is_header_name, is_media_type
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
@@ -82,8 +73,8 @@ def _check_fields(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diag
 
 def _check_body(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
     form = handler.body_form
-    if form not in BODY_FORMS:
-        message = f"body is one of {', '.join(BODY_FORMS)}, not {brief(form)}"
+    if form not in handlers.BODY_FORMS:
+        message = f"body is one of {', '.join(handlers.BODY_FORMS)}, not {brief(form)}"
         yield BODY.at(endpoint, "/handler/body", message)
         return
     if handler.method in ("GET", "HEAD") and form != "none":
@@ -111,8 +102,8 @@ def _check_lists(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagn
     elsewhere = {name for name, key, _ in _places(handler) if key != "query"} | {*handler.path_fields}
     implied = handler.body_form in ("none", "form", "multipart") or handler.body_field is not None
     for name, style in handler.lists.items():
-        if style not in LIST_STYLES:
-            message = f"the style of {brief(name)} is one of {', '.join(LIST_STYLES)}, not {brief(style)}"
+        if style not in handlers.LIST_STYLES:
+            message = f"the style of {brief(name)} is one of {', '.join(handlers.LIST_STYLES)}, not {brief(style)}"
             yield LISTS.at(endpoint, child("/handler/lists", name), message)
     for name, key, at in _notations(handler):
         if key != "part_types" and (name in elsewhere or not (implied or name in handler.query)):
@@ -127,7 +118,7 @@ def _check_headers(endpoint: Endpoint, handler: ExternalService) -> Iterator[Dia
         if not is_header_name(header):
             message = f"{brief(header)} is not a valid header name"
             yield HEADER.at(endpoint, at, message, "Use letters, digits and hyphens.")
-        elif is_reserved_header(header):
+        elif handlers.is_reserved_header(header):
             message = f"an input field must not set the header {header}"
             yield HEADER.at(endpoint, at, message, "If the upstream needs it, set it in headers.")
         elif header.lower() in configured:
@@ -184,8 +175,8 @@ def _check_credentials(endpoint: Endpoint, handler: ExternalService) -> Iterator
 
 def _check_answer(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
     field, at = handler.output_field, "/handler/output_field"
-    if handler.answer not in ANSWER_FORMS:
-        message = f"answer is one of {', '.join(ANSWER_FORMS)}, not {brief(handler.answer)}"
+    if handler.answer not in handlers.ANSWER_FORMS:
+        message = f"answer is one of {', '.join(handlers.ANSWER_FORMS)}, not {brief(handler.answer)}"
         yield ANSWER.at(endpoint, "/handler/answer", message)
     elif field is None:
         if handler.answer == "text":
@@ -233,7 +224,7 @@ _PREFIXED: Final = re.compile(r"(?:sk|rk|pk|pat|ghp|gho|ghs|glpat|xox[abp]|ntn|s
 def check_mcp(endpoint: Endpoint) -> Iterator[Diagnostic]:
     """Check the MCP server that a handler names, if it names one."""
     handler = endpoint.handler
-    if not isinstance(handler, McpTool):
+    if not isinstance(handler, handlers.McpTool):
         return
     server, at = handler.mcp, "/handler/mcp"
     if sum(map(bool, (server.tool, server.prompt, server.resource))) > 1:
@@ -243,7 +234,7 @@ def check_mcp(endpoint: Endpoint) -> Iterator[Diagnostic]:
         message = "the MCP server has a command and a url" if server.url else "the MCP server has no command and no url"
         yield MCP_ADDRESS.at(endpoint, at, message, "Write one of them.")
         return
-    if server.url and not is_usable_address(VARIABLE.sub("x", server.url)):
+    if server.url and not handlers.is_usable_address(handlers.VARIABLE.sub("x", server.url)):
         message = f"{brief(server.url)} is not an https:// URL"
         advice = "Plain HTTP is accepted only for a server on this machine, such as http://127.0.0.1:8000/mcp."
         yield MCP_ADDRESS.at(endpoint, f"{at}/url", message, advice)
@@ -258,7 +249,7 @@ def check_mcp(endpoint: Endpoint) -> Iterator[Diagnostic]:
         yield MCP_SECRET.at(endpoint, f"{at}{place}", message, advice)
 
 
-def secrets(server: McpServer) -> Iterator[tuple[str, str]]:
+def secrets(server: handlers.McpServer) -> Iterator[tuple[str, str]]:
     """Yield what looks like a secret that is written out: its pointer from the table, and the name of its option."""
     option = ""
     for at, argument in enumerate(server.args):

@@ -394,8 +394,7 @@ class OperationIndex:
     def _add(self, operation: PlanOperation) -> None:
         for field in operation.outputs:
             for reading in field.readings:
-                role = self.vocabulary.is_role(reading.noun)
-                for noun in {reading.noun, role or reading.noun}:
+                for noun in {reading.noun, self.vocabulary.is_role(reading.noun) or reading.noun}:
                     self._fields.setdefault(NounReading(noun, reading.attribute), []).append((operation, field))
         for attribute in operation.attributes if not operation.impact else ():
             self._attributes.setdefault(attribute, []).append(operation)

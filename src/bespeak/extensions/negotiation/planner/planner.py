@@ -139,8 +139,7 @@ class _RecipeWriter:
             return _item(_joined("item." * (depth or 0), value.field.column))
         assert isinstance(value, CallResult)
         if value.call in self._rows:
-            place = self._rows[value.call][1]
-            inside = "item." * ((depth or 0) - place - 1)
+            inside = "item." * ((depth or 0) - self._rows[value.call][1] - 1)
             return self._picked(value, Source(kind="item", value=f"{inside}output"), depth)
         return self._picked(value, Source(kind="previous_step", value=self._names[value.call]), depth)
 
@@ -319,8 +318,7 @@ class _PlanAttempt:
 
     def _rank(self, draft: Draft) -> tuple[bool, float, float]:
         """Order certain plans before doubtful ones, then cheap ones first."""
-        cost = draft.cost - self._search.covered(frozenset(draft.calls))
-        return draft.quality < CERTAIN, cost, -draft.quality
+        return draft.quality < CERTAIN, draft.cost - self._search.covered(frozenset(draft.calls)), -draft.quality
 
     def _miss(self, miss: Miss) -> None:
         self._misses.setdefault((miss.field, miss.reason), miss)

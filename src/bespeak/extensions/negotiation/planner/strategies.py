@@ -253,8 +253,7 @@ class ListingSearch:
             for ending in ("", *_TIME_ENDINGS):
                 attribute = (*compared.attribute.split("_"), *ending.split())
                 readings = self._search.index.vocabulary.read_name(attribute, rows.nouns, given.facts)
-                need = PlanField((join(attribute),), readings, given.facts)
-                made = self._compared(need, given, compared.op, rows)
+                made = self._compared(PlanField((join(attribute),), readings, given.facts), given, compared.op, rows)
                 if made is not None and (not ending or made.column.facts.format in TIMES):
                     return made
             return None

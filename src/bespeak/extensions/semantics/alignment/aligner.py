@@ -221,8 +221,7 @@ class PairCandidates:
 
     def _names(self, term: Term, ontology: Ontology) -> list[Name]:
         near = (ontology.terms.get(iri) for iri in (*term.domains, *term.ranges)[:24])
-        around = {word for one in near if one for word in words_of(_name(one))}
-        return names_of(term, self._acronyms, around)
+        return names_of(term, self._acronyms, {word for one in near if one for word in words_of(_name(one))})
 
     def _mix_embedding(self, match: NameMatch, vectors: Vectors | None, signals: dict[str, float]) -> float:
         if vectors is None:

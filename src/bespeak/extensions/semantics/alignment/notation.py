@@ -54,16 +54,16 @@ def write_alignment_api(alignment: Alignment) -> bytes:
             f"<onto{place}><Ontology rdf:about={_attribute(ref.id)}/></onto{place}>"
             for place, ref in enumerate((alignment.source, alignment.target), 1)
         ),
-    ]
-    for rule in alignment.rules:
-        # A measure is mandatory: a rule without its own confidence has that of the artifact.
-        measure = alignment.confidence_of(rule)
-        lines.append(
+        *(
             f"<map><Cell><entity1 rdf:resource={_attribute(rule.source)}/>"
             f"<entity2 rdf:resource={_attribute(rule.target)}/><relation>{escape(_SIGNS[rule.relation])}</relation>"
-            f'<measure rdf:datatype="{XSD}float">{measure!r}</measure></Cell></map>'
-        )
-    return "\n".join([*lines, "</Alignment>", "</rdf:RDF>", ""]).encode(errors="replace")
+            # A measure is mandatory: a rule without its own confidence has that of the artifact.
+            f'<measure rdf:datatype="{XSD}float">{alignment.confidence_of(rule)!r}</measure></Cell></map>'
+            for rule in alignment.rules
+        ),
+        *("</Alignment>", "</rdf:RDF>", ""),
+    ]
+    return "\n".join(lines).encode(errors="replace")
 
 
 def read_alignment_api(data: bytes, file: str) -> AlignmentDocument:
