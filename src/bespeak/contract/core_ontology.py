@@ -140,9 +140,7 @@ OBO: Final = "http://www.geneontology.org/formats/oboInOwl#"
 MOST_IRI: Final = 2_048  # most characters of an IRI
 
 # Characters that RFC 3987 excludes from IRIs; an escaped control character is as hostile as a plain one.
-_ABSOLUTE: Final = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.-]{0,30}:[^\x00-\x20\x7f-\xa0<>\"{}|^`\\\u2028\u2029\ud800-\udfff]+"
-)
+_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}:[^\x00-\x20\x7f-\xa0<>\"{}|^`\\\u2028\u2029\ud800-\udfff]+")
 _ESCAPED_CONTROL: Final = re.compile(r"%(?:[01][0-9A-Fa-f]|7[Ff])")
 
 
@@ -185,4 +183,4 @@ def parse_base(text: str) -> Namespace | Fault:
 
 def is_iri(text: str) -> bool:
     """Return True for an absolute IRI of bounded length without control characters, escaped or not."""
-    return len(text) <= MOST_IRI and _ABSOLUTE.fullmatch(text) is not None and not _ESCAPED_CONTROL.search(text)
+    return len(text) <= MOST_IRI and _IRI.fullmatch(text) is not None and not _ESCAPED_CONTROL.search(text)

@@ -161,9 +161,7 @@ BUNDLED: Final = (
 )
 """The extensions in their order."""
 
-TABLES: Final[Mapping[str, Lazy]] = {
-    table: known.lazy(place) for known in BUNDLED for table, place in known.tables.items()
-}
+TABLES: Final[Mapping[str, Lazy]] = {table: one.lazy(place) for one in BUNDLED for table, place in one.tables.items()}
 """Tables of bespeak.toml that extensions read, and the settings type of each."""
 
 HOOKS: Final[Mapping[str, Callable[..., Any]]] = {

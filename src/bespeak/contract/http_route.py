@@ -159,13 +159,11 @@ def expressible(schema: Any) -> Any:
     return kept
 
 
-def _query(
-    properties: Mapping[str, Any], required: frozenset[str], in_path: Iterable[str]
-) -> tuple[HttpParameter, ...]:
+def _query(fields: Mapping[str, Any], required: frozenset[str], in_path: Iterable[str]) -> tuple[HttpParameter, ...]:
     """Return the parameters of a query; properties that it cannot express are optional, or GET is not allowed."""
-    said = {name: expressible(schema) for name, schema in properties.items() if name not in in_path}
+    said = {name: expressible(schema) for name, schema in fields.items() if name not in in_path}
     placed = (HttpParameter(name, one, name in required) for name, one in said.items() if one is not False)
-    unnamed = sorted(required.difference(properties, in_path))
+    unnamed = sorted(required.difference(fields, in_path))
     return (*placed, *(HttpParameter(name, True, True) for name in unnamed))
 
 

@@ -40,15 +40,9 @@ _REFUSED: Final = {
         ),
         "a carrier network": ("100.64.0.0/10",),
         "a benchmarking network": ("198.18.0.0/15",),
-        "a documentation network": (
-            *("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"),
-            *("2001:db8::/32", "3fff::/20"),
-        ),
+        "a documentation network": ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"),
         "a multicast group": ("224.0.0.0/4", "ff00::/8"),
-        "a reserved network": (
-            *("192.0.0.0/24", "192.88.99.0/24", "240.0.0.0/4"),
-            *("100::/64", "2001::/23", "5f00::/16"),
-        ),
+        "a reserved network": ("192.0.0.0/24", "192.88.99.0/24", "240.0.0.0/4", "100::/64", "2001::/23", "5f00::/16"),
     }.items()
 }  # networks of the registries of special addresses (RFC 6890), by what an address in them is
 _GLOBAL: Final = ipaddress.ip_network("2000::/3")  # the only range of IPv6 allocated for public use

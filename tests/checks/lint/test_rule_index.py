@@ -20,7 +20,7 @@ from bespeak.text.diagnostics import diagnostic
 from bespeak.text.diagnostics.diagnostic import Rule
 from bespeak.text.diagnostics.report import page_of
 
-DECLARING: Final = ("Rule", "must", "should", "wire_rule", "contract_rule", "prose_rule")
+DECLARING: Final = ("Rule", "must", "should", "wire", "contract", "prose")
 
 
 @cache
@@ -54,7 +54,7 @@ def test_rules_of_a_module_are_in_the_order_of_ids_and_say_why_and_what_to_do(mo
 
 
 def declared_in(tree: ast.AST) -> dict[str, ast.Constant]:
-    """Find `NAME: Final = Rule("D101", ...)`, or `wire_rule("C101", ...)`: the ids by their constants."""
+    """Find `NAME: Final = Rule("D101", ...)`, or `wire("C101", ...)`: the ids by their constants."""
     declared = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Call):

@@ -41,13 +41,13 @@ def _rule(category: Category, rule: str, name: str, kind: Kind, summary: str) ->
     return ChangeRule(rule, name, _NORMATIVE.get(kind, "style"), "", summary=summary, kind=kind, category=category)
 
 
-wire_rule: Final = partial(_rule, "WIRE")
-contract_rule: Final = partial(_rule, "CONTRACT")
-prose_rule: Final = partial(_rule, "PROSE")
+wire: Final = partial(_rule, "WIRE")
+contract: Final = partial(_rule, "CONTRACT")
+prose: Final = partial(_rule, "PROSE")
 
 
-WORDING_CHANGED: Final = prose_rule("C104", "wording-changed", "changed", "A description is reworded.")
-MORE_CHANGES: Final = wire_rule("C199", "more-changes", "changed", "There are more changes than are shown.")
+WORDING_CHANGED: Final = prose("C104", "wording-changed", "changed", "A description is reworded.")
+MORE_CHANGES: Final = wire("C199", "more-changes", "changed", "There are more changes than are shown.")
 
 Direction = Literal["request", "response", "semantics", "policy"]
 Level = Literal["breaking", "risky", "safe"]

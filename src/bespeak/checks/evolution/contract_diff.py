@@ -12,8 +12,8 @@ from bespeak.checks.evolution.change import (
     ContractChange,
     Level,
     Told,
-    contract_rule,
-    wire_rule,
+    contract,
+    wire,
 )
 from bespeak.checks.evolution.endpoint_diff import diff_endpoints, path_shape
 from bespeak.checks.lint.failed_check import describe
@@ -65,38 +65,32 @@ def manifest_contract(manifest: ManifestDocument) -> Contract:
     )
 
 
-POLICY_TIGHTENED: Final = wire_rule("C170", "policy-tightened", "narrowed", "A policy of the server is stricter.")
-POLICY_LOOSENED: Final = wire_rule("C171", "policy-loosened", "widened", "A policy of the server is more permissive.")
-METHOD_REFUSED: Final = wire_rule("C172", "method-refused", "narrowed", "The server refuses a method that it allowed.")
-METHOD_ADMITTED: Final = wire_rule("C173", "method-admitted", "widened", "The server allows a method that it refused.")
-REDIRECT_ADDED: Final = wire_rule("C178", "redirect-added", "added", "Requests are redirected to another endpoint.")
-REDIRECT_REMOVED: Final = wire_rule("C179", "redirect-removed", "removed", "Requests are no longer redirected.")
-REDIRECT_CHANGED: Final = wire_rule("C180", "redirect-changed", "changed", "Requests are redirected to another target.")
-CATALOG_CHANGED: Final = contract_rule(
+POLICY_TIGHTENED: Final = wire("C170", "policy-tightened", "narrowed", "A policy of the server is stricter.")
+POLICY_LOOSENED: Final = wire("C171", "policy-loosened", "widened", "A policy of the server is more permissive.")
+METHOD_REFUSED: Final = wire("C172", "method-refused", "narrowed", "The server refuses a method that it allowed.")
+METHOD_ADMITTED: Final = wire("C173", "method-admitted", "widened", "The server allows a method that it refused.")
+REDIRECT_ADDED: Final = wire("C178", "redirect-added", "added", "Requests are redirected to another endpoint.")
+REDIRECT_REMOVED: Final = wire("C179", "redirect-removed", "removed", "Requests are no longer redirected.")
+REDIRECT_CHANGED: Final = wire("C180", "redirect-changed", "changed", "Requests are redirected to another target.")
+CATALOG_CHANGED: Final = contract(
     "C181", "catalog-changed", "changed", "Verbs are checked against another version of the catalog."
 )
-NEGOTIATION_ENDED: Final = contract_rule(
+NEGOTIATION_ENDED: Final = contract(
     "C185", "negotiation-ended", "narrowed", "The service no longer negotiates endpoints."
 )
-NEGOTIATION_OFFERED: Final = contract_rule(
-    "C186", "negotiation-offered", "widened", "The service negotiates endpoints."
-)
-VERB_WITHDRAWN: Final = contract_rule("C187", "verb-withdrawn", "removed", "The vocabulary lost a verb.")
-VERB_DECLARED: Final = contract_rule("C188", "verb-declared", "added", "The vocabulary has a new verb.")
-VOCABULARY_MOVED: Final = contract_rule(
+NEGOTIATION_OFFERED: Final = contract("C186", "negotiation-offered", "widened", "The service negotiates endpoints.")
+VERB_WITHDRAWN: Final = contract("C187", "verb-withdrawn", "removed", "The vocabulary lost a verb.")
+VERB_DECLARED: Final = contract("C188", "verb-declared", "added", "The vocabulary has a new verb.")
+VOCABULARY_MOVED: Final = contract(
     "C189", "vocabulary-moved", "changed", "The vocabulary has another domain or namespace."
 )
-DATA_CLASS_REMOVED: Final = contract_rule(
+CLASS_REMOVED: Final = contract(
     "C190", "data-class-removed", "removed", "A class of data can no longer be negotiated for."
 )
-DATA_CLASS_ADDED: Final = contract_rule(
-    "C191", "data-class-added", "added", "A new class of data can be negotiated for."
-)
-DATA_CLASS_RESTRICTED: Final = contract_rule(
-    "C192", "data-class-restricted", "narrowed", "A class of data is harder to get."
-)
-DATA_CLASS_EASED: Final = contract_rule("C193", "data-class-eased", "widened", "A class of data is easier to get.")
-SENSITIVITY_CHANGED: Final = contract_rule(
+CLASS_ADDED: Final = contract("C191", "data-class-added", "added", "A new class of data can be negotiated for.")
+CLASS_RESTRICTED: Final = contract("C192", "data-class-restricted", "narrowed", "A class of data is harder to get.")
+CLASS_EASED: Final = contract("C193", "data-class-eased", "widened", "A class of data is easier to get.")
+SENSITIVITY_CHANGED: Final = contract(
     "C194", "sensitivity-changed", "changed", "A class of data has another sensitivity."
 )
 
@@ -237,9 +231,9 @@ def _data(old: DataManifest, new: DataManifest, changes: ChangeList) -> None:
     for name in sorted({*before, *after}):
         if name not in after:
             advice = "Agents can no longer negotiate for it; keep the class."
-            changes.add(DATA_CLASS_REMOVED, "breaking", at, f"the data class {name} is gone", advice, old=name)
+            changes.add(CLASS_REMOVED, "breaking", at, f"the data class {name} is gone", advice, old=name)
         elif name not in before:
-            changes.add(DATA_CLASS_ADDED, "safe", at, f"the data class {name} is new", new=name)
+            changes.add(CLASS_ADDED, "safe", at, f"the data class {name} is new", new=name)
         else:
             _data_class(before[name], after[name], child(at, name), changes)
     hidden = "Agents must authenticate before they learn what there is."
@@ -247,8 +241,8 @@ def _data(old: DataManifest, new: DataManifest, changes: ChangeList) -> None:
         "/data_manifest/pre_auth_discovery",
         old.pre_auth_discovery,
         new.pre_auth_discovery,
-        (DATA_CLASS_EASED, "safe", "the data manifest is shown before authorization", ""),
-        (DATA_CLASS_RESTRICTED, "breaking", "the data manifest is hidden before authorization", hidden),
+        (CLASS_EASED, "safe", "the data manifest is shown before authorization", ""),
+        (CLASS_RESTRICTED, "breaking", "the data manifest is hidden before authorization", hidden),
     )
 
 
@@ -256,15 +250,15 @@ def _data_class(old: DataClass, new: DataClass, at: str, changes: ChangeList) ->
     name = f"the data class {old.name}"
     for form in sorted(set(old.formats) - set(new.formats)):
         message = f"{name} no longer comes as {form}"
-        changes.add(DATA_CLASS_RESTRICTED, "breaking", f"{at}/formats", message, "Keep the format.", old=form)
+        changes.add(CLASS_RESTRICTED, "breaking", f"{at}/formats", message, "Keep the format.", old=form)
     for form in sorted(set(new.formats) - set(old.formats)):
-        changes.add(DATA_CLASS_EASED, "safe", f"{at}/formats", f"{name} comes as {form}", new=form)
+        changes.add(CLASS_EASED, "safe", f"{at}/formats", f"{name} comes as {form}", new=form)
     changes.flip(
         f"{at}/requires_authorization",
         old.requires_authorization,
         new.requires_authorization,
-        (DATA_CLASS_RESTRICTED, "breaking", f"{name} now requires authorization", "Agents without it lose access."),
-        (DATA_CLASS_EASED, "safe", f"{name} no longer requires authorization", ""),
+        (CLASS_RESTRICTED, "breaking", f"{name} now requires authorization", "Agents without it lose access."),
+        (CLASS_EASED, "safe", f"{name} no longer requires authorization", ""),
     )
     if old.sensitivity != new.sensitivity:
         message = f"sensitivity of {old.name}: {brief(old.sensitivity)} -> {brief(new.sensitivity)}"
@@ -275,9 +269,9 @@ def _data_class(old: DataClass, new: DataClass, at: str, changes: ChangeList) ->
         changes.add(WORDING_CHANGED, "safe", f"{at}/description", message, old=old.description, new=new.description)
 
 
-ENDPOINT_REMOVED: Final = wire_rule("C101", "endpoint-removed", "removed", "An endpoint is removed.")
-ENDPOINT_ADDED: Final = wire_rule("C102", "endpoint-added", "added", "An endpoint is added.")
-NOT_COMPARED: Final = wire_rule("C118", "not-compared", "changed", "bespeak could not compare a part of the contracts.")
+ENDPOINT_REMOVED: Final = wire("C101", "endpoint-removed", "removed", "An endpoint is removed.")
+ENDPOINT_ADDED: Final = wire("C102", "endpoint-added", "added", "An endpoint is added.")
+NOT_COMPARED: Final = wire("C118", "not-compared", "changed", "bespeak could not compare a part of the contracts.")
 
 _Compared = TypeVar("_Compared", Contract, Endpoint)
 

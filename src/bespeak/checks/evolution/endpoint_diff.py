@@ -14,8 +14,8 @@ from bespeak.checks.evolution.change import (
     ContractChange,
     Level,
     canonical,
-    contract_rule,
-    wire_rule,
+    contract,
+    wire,
 )
 from bespeak.checks.evolution.schema_diff import diff_schemas
 from bespeak.contract.catalog.catalog import parse_version
@@ -24,31 +24,27 @@ from bespeak.contract.limits import Cost
 from bespeak.protocol.exchange.header_values import UNITS, format_amount
 from bespeak.text.diagnostics.diagnostic import brief
 
-IMPACT_RAISED: Final = contract_rule("C150", "impact-raised", "narrowed", "The effect of a call is harder to undo.")
-IMPACT_LOWERED: Final = contract_rule("C151", "impact-lowered", "widened", "The effect of a call is easier to undo.")
-IDEMPOTENCY_LOST: Final = contract_rule(
-    "C152", "idempotency-lost", "narrowed", "A call can no longer be repeated safely."
-)
-IDEMPOTENCY_GAINED: Final = contract_rule("C153", "idempotency-gained", "widened", "A call can be repeated safely.")
-CONFIDENCE_LOWERED: Final = contract_rule("C154", "confidence-lowered", "narrowed", "The declared confidence is lower.")
-CONFIDENCE_RAISED: Final = contract_rule("C155", "confidence-raised", "widened", "The declared confidence is higher.")
-GUIDANCE_RAISED: Final = contract_rule(
+IMPACT_RAISED: Final = contract("C150", "impact-raised", "narrowed", "The effect of a call is harder to undo.")
+IMPACT_LOWERED: Final = contract("C151", "impact-lowered", "widened", "The effect of a call is easier to undo.")
+IDEMPOTENCY_LOST: Final = contract("C152", "idempotency-lost", "narrowed", "A call can no longer be repeated safely.")
+IDEMPOTENCY_GAINED: Final = contract("C153", "idempotency-gained", "widened", "A call can be repeated safely.")
+CONFIDENCE_LOWERED: Final = contract("C154", "confidence-lowered", "narrowed", "The declared confidence is lower.")
+CONFIDENCE_RAISED: Final = contract("C155", "confidence-raised", "widened", "The declared confidence is higher.")
+GUIDANCE_RAISED: Final = contract(
     "C156", "guidance-raised", "narrowed", "Agents need a higher confidence to act alone."
 )
-GUIDANCE_LOWERED: Final = contract_rule(
+GUIDANCE_LOWERED: Final = contract(
     "C157", "guidance-lowered", "widened", "Agents need a lower confidence to act alone."
 )
-CAPABILITY_CHANGED: Final = contract_rule(
+CAPABILITY_CHANGED: Final = contract(
     "C158", "capability-changed", "changed", "An endpoint belongs to another capability."
 )
-TRANSITION_CHANGED: Final = contract_rule(
+TRANSITION_CHANGED: Final = contract(
     "C159", "state-transition-changed", "changed", "The state transition of a call is changed."
 )
-TOOL_NAME_CHANGED: Final = wire_rule(
-    "C160", "tool-name-changed", "changed", "The MCP tool name of an endpoint is changed."
-)
-ACTOR_CHANGED: Final = contract_rule("C161", "actor-changed", "changed", "The actor of a call is changed.")
-CONCEPTS_CHANGED: Final = contract_rule("C162", "concepts-changed", "changed", "An endpoint has other concepts.")
+TOOL_NAME_CHANGED: Final = wire("C160", "tool-name-changed", "changed", "The MCP tool name of an endpoint is changed.")
+ACTOR_CHANGED: Final = contract("C161", "actor-changed", "changed", "The actor of a call is changed.")
+CONCEPTS_CHANGED: Final = contract("C162", "concepts-changed", "changed", "An endpoint has other concepts.")
 
 _PLAIN: Final = ("impact", "capability")  # fields whose words are shown without quotes
 _Effect = tuple[ChangeRule, Level, str]  # rule, level and advice
@@ -130,30 +126,26 @@ def diff_semantics(old: Semantic, new: Semantic, changes: ChangeList) -> None:
         report(field, WORDING_CHANGED, "safe")
 
 
-PARAMETER_RENAMED: Final = wire_rule("C103", "path-parameter-renamed", "changed", "A path parameter is renamed.")
-NAMESPACE_CHANGED: Final = contract_rule(
-    "C105", "namespace-changed", "changed", "The namespace of an endpoint is changed."
-)
-HANDLER_CHANGED: Final = contract_rule(
-    "C106", "handler-kind-changed", "changed", "An endpoint has another kind of handler."
-)
-DEPRECATED: Final = contract_rule("C107", "deprecated", "added", "An endpoint is deprecated.")
-DEPRECATION_WITHDRAWN: Final = contract_rule(
+PARAMETER_RENAMED: Final = wire("C103", "path-parameter-renamed", "changed", "A path parameter is renamed.")
+NAMESPACE_CHANGED: Final = contract("C105", "namespace-changed", "changed", "The namespace of an endpoint is changed.")
+HANDLER_CHANGED: Final = contract("C106", "handler-kind-changed", "changed", "An endpoint has another kind of handler.")
+DEPRECATED: Final = contract("C107", "deprecated", "added", "An endpoint is deprecated.")
+DEPRECATION_WITHDRAWN: Final = contract(
     "C108", "deprecation-withdrawn", "removed", "An endpoint is no longer deprecated."
 )
-DEPRECATION_CHANGED: Final = contract_rule(
+DEPRECATION_CHANGED: Final = contract(
     "C109", "deprecation-changed", "changed", "The end or the successor of a deprecated endpoint is changed."
 )
-SCOPE_ADDED: Final = wire_rule("C110", "scope-added", "narrowed", "A call needs a further scope.")
-SCOPE_REMOVED: Final = wire_rule("C111", "scope-removed", "widened", "A call no longer needs a scope.")
-ERROR_REMOVED: Final = wire_rule("C112", "error-removed", "removed", "A declared error is removed.")
-ERROR_ADDED: Final = wire_rule("C113", "error-added", "added", "A declared error is added.")
-COST_RAISED: Final = wire_rule("C114", "cost-raised", "narrowed", "A call costs more, or has a cost where it had none.")
-COST_LOWERED: Final = wire_rule("C115", "cost-lowered", "widened", "A call costs less, or no longer has a cost.")
-SINCE_REMOVED: Final = wire_rule(
+SCOPE_ADDED: Final = wire("C110", "scope-added", "narrowed", "A call needs a further scope.")
+SCOPE_REMOVED: Final = wire("C111", "scope-removed", "widened", "A call no longer needs a scope.")
+ERROR_REMOVED: Final = wire("C112", "error-removed", "removed", "A declared error is removed.")
+ERROR_ADDED: Final = wire("C113", "error-added", "added", "A declared error is added.")
+COST_RAISED: Final = wire("C114", "cost-raised", "narrowed", "A call costs more, or has a cost where it had none.")
+COST_LOWERED: Final = wire("C115", "cost-lowered", "widened", "A call costs less, or no longer has a cost.")
+SINCE_REMOVED: Final = wire(
     "C116", "since-removed", "removed", "A call can no longer be limited to changes since a time."
 )
-SINCE_ADDED: Final = wire_rule("C117", "since-added", "added", "A call can be limited to changes since a time.")
+SINCE_ADDED: Final = wire("C117", "since-added", "added", "A call can be limited to changes since a time.")
 
 _PARAMETER: Final = re.compile(r"\{([^{}/]*)\}")
 

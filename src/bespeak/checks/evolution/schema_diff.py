@@ -17,8 +17,8 @@ from bespeak.checks.evolution.change import (
     ChangeRule,
     Level,
     canonical,
-    contract_rule,
-    wire_rule,
+    contract,
+    wire,
 )
 from bespeak.checks.evolution.schema_view import (
     DEFINITIONS,
@@ -37,40 +37,38 @@ from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.reading.table import as_list, as_texts
 from bespeak.text.source.pointer import child
 
-FIELD_REQUIRED: Final = wire_rule("C120", "field-required", "narrowed", "A field that could be left out is required.")
-FIELD_OPTIONAL: Final = wire_rule("C121", "field-optional", "widened", "A field that was required can be left out.")
-FIELD_REMOVED: Final = wire_rule("C122", "field-removed", "removed", "A field is removed.")
-FIELD_ADDED: Final = wire_rule("C123", "field-added", "added", "A field is added.")
-TYPE_NARROWED: Final = wire_rule("C124", "type-narrowed", "narrowed", "Fewer types are allowed.")
-TYPE_WIDENED: Final = wire_rule("C125", "type-widened", "widened", "More types are allowed.")
-TYPE_CHANGED: Final = wire_rule(
+FIELD_REQUIRED: Final = wire("C120", "field-required", "narrowed", "A field that could be left out is required.")
+FIELD_OPTIONAL: Final = wire("C121", "field-optional", "widened", "A field that was required can be left out.")
+FIELD_REMOVED: Final = wire("C122", "field-removed", "removed", "A field is removed.")
+FIELD_ADDED: Final = wire("C123", "field-added", "added", "A field is added.")
+TYPE_NARROWED: Final = wire("C124", "type-narrowed", "narrowed", "Fewer types are allowed.")
+TYPE_WIDENED: Final = wire("C125", "type-widened", "widened", "More types are allowed.")
+TYPE_CHANGED: Final = wire(
     "C126", "type-changed", "changed", "Some types are no longer allowed, and others are newly allowed."
 )
-VALUE_REMOVED: Final = wire_rule("C127", "value-removed", "narrowed", "Fewer values are allowed.")
-VALUE_ADDED: Final = wire_rule("C128", "value-added", "widened", "More values are allowed.")
-LIMIT_TIGHTENED: Final = wire_rule("C129", "limit-tightened", "narrowed", "A limit of size or value is stricter.")
-LIMIT_LOOSENED: Final = wire_rule("C130", "limit-loosened", "widened", "A limit of size or value is laxer.")
-CONSTRAINT_ADDED: Final = wire_rule("C131", "constraint-added", "narrowed", "A condition is added.")
-CONSTRAINT_REMOVED: Final = wire_rule("C132", "constraint-removed", "widened", "A condition is removed.")
-CONSTRAINT_CHANGED: Final = wire_rule(
+VALUE_REMOVED: Final = wire("C127", "value-removed", "narrowed", "Fewer values are allowed.")
+VALUE_ADDED: Final = wire("C128", "value-added", "widened", "More values are allowed.")
+LIMIT_TIGHTENED: Final = wire("C129", "limit-tightened", "narrowed", "A limit of size or value is stricter.")
+LIMIT_LOOSENED: Final = wire("C130", "limit-loosened", "widened", "A limit of size or value is laxer.")
+CONSTRAINT_ADDED: Final = wire("C131", "constraint-added", "narrowed", "A condition is added.")
+CONSTRAINT_REMOVED: Final = wire("C132", "constraint-removed", "widened", "A condition is removed.")
+CONSTRAINT_CHANGED: Final = wire(
     "C133", "constraint-changed", "changed", "A condition is changed, and it is unknown which one is stricter."
 )
-CLOSED: Final = wire_rule("C134", "closed", "narrowed", "Undeclared fields are no longer allowed.")
-OPENED: Final = wire_rule("C135", "opened", "widened", "Undeclared fields are allowed.")
-ALTERNATIVE_REMOVED: Final = wire_rule(
+CLOSED: Final = wire("C134", "closed", "narrowed", "Undeclared fields are no longer allowed.")
+OPENED: Final = wire("C135", "opened", "widened", "Undeclared fields are allowed.")
+ALTERNATIVE_REMOVED: Final = wire(
     "C136", "alternative-removed", "narrowed", "An alternative of anyOf or oneOf is removed."
 )
-ALTERNATIVE_ADDED: Final = wire_rule(
-    "C137", "alternative-added", "widened", "An alternative of anyOf or oneOf is added."
-)
-ALTERNATIVES_CHANGED: Final = wire_rule(
+ALTERNATIVE_ADDED: Final = wire("C137", "alternative-added", "widened", "An alternative of anyOf or oneOf is added.")
+ALTERNATIVES_CHANGED: Final = wire(
     "C138", "alternatives-changed", "changed", "The parts of anyOf, oneOf or allOf cannot be matched."
 )
-DEFAULT_CHANGED: Final = contract_rule("C139", "default-changed", "changed", "The default of a field is changed.")
-ANNOTATION_CHANGED: Final = contract_rule(
+DEFAULT_CHANGED: Final = contract("C139", "default-changed", "changed", "The default of a field is changed.")
+ANNOTATION_CHANGED: Final = contract(
     "C140", "annotation-changed", "changed", "An annotation of a schema is changed; validation ignores it."
 )
-NOT_COMPARABLE: Final = wire_rule(
+NOT_COMPARABLE: Final = wire(
     "C141", "not-comparable", "changed", "Two schemas differ in a way that cannot be analysed."
 )
 

@@ -161,11 +161,7 @@ def near_rules(text: str) -> list[str]:
     return list(dict.fromkeys(found))[:4]
 
 
-_BINDING: Final = {
-    "MUST": "required by the draft",
-    "SHOULD": "recommended by the draft",
-    "style": "improves readability",
-}
+_BOUND: Final = {"MUST": "required by the draft", "SHOULD": "recommended by the draft", "style": "improves readability"}
 _FIXES: Final = {
     "none": "There is no automatic fix.",
     "safe": "`bespeak lint --fix` fixes it where the fix is unambiguous, without changing the meaning of the contract.",
@@ -183,7 +179,7 @@ def facts(rule: Rule, pass_name: str) -> list[tuple[str, str]]:
     number = pass_of(rule.id)
     return [
         ("severity", rule.severity),
-        ("binding", f"{rule.normative}: {_BINDING[rule.normative]}"),
+        ("binding", f"{rule.normative}: {_BOUND[rule.normative]}"),
         ("source", rule.source),
         ("pass", f"{number}, {pass_name}" if number else "none of AGIS 9.1"),
     ]

@@ -214,19 +214,17 @@ class FindNegotiation(Command, frozen=True):
             f"SELECT negotiation_id FROM proposals WHERE {_TURN} ORDER BY created DESC LIMIT 3",
             _turn(self, self.negotiation_id),
         )
-        offered = yield Statement(
+        offer = yield Statement(
             "SELECT document FROM proposals WHERE agent_id = ? AND state = 'rejected' AND counter_digest = ? "
             "AND expires > {now} ORDER BY created DESC LIMIT 1",
             (self.agent_id, self.contract),
         )
-        revoked = yield Statement(
+        ended = yield Statement(
             "SELECT 1 FROM proposals WHERE agent_id = ? AND state = 'revoked' AND method = ? AND path = ? "
             "AND expires > {now} LIMIT 1",
             (self.agent_id, self.method, self.path),
         )
-        return NegotiationHistory(
-            rows[0][0] if rows else None, len(rows), offered[0][0] if offered else None, bool(revoked)
-        )
+        return NegotiationHistory(rows[0][0] if rows else None, len(rows), offer[0][0] if offer else None, bool(ended))
 
 
 class DecideProposal(Command, frozen=True):

@@ -28,12 +28,11 @@ from bespeak.text.source.json_tree import JsonTree, parse_json
 from bespeak.text.source.tree import SyntaxFault
 
 _FOR_ALL = 0o644
+_FILE = click.Path(path_type=Path)
 
 
 @click.command()
-@click.option(
-    "-o", "--output", "folder", required=True, type=click.Path(path_type=Path), help="Folder; created if needed."
-)
+@click.option("-o", "--output", "folder", required=True, type=_FILE, help="Folder; created if needed.")
 @click.option("--base", default=DEFAULT.base, show_default=True, help="IRI that all names begin with.")
 def publish(folder: Path, base: str) -> None:
     """Write the core ontology, its JSON-LD context and its SHACL shapes.
@@ -57,9 +56,6 @@ def publish(folder: Path, base: str) -> None:
             write(text.encode())
         path.chmod(_FOR_ALL)
         click.echo(path)
-
-
-_FILE = click.Path(path_type=Path)
 
 
 @click.command()
@@ -118,17 +114,15 @@ def validate(
         context.exit(1)
 
 
-def _judge_envelope(payload: Any, reader: EnvelopeReader, meanings: Meanings | None, policy: ProfilePolicy) -> Verdict:
-    envelope = reader.parse(payload)
+def _judge_envelope(data: Any, reader: EnvelopeReader, meanings: Meanings | None, policy: ProfilePolicy) -> Verdict:
+    envelope = reader.parse(data)
     if meanings is None:
         return Verdict("reject", envelope.violations) if envelope.violations else ACCEPTED
     return judge(envelope.profile, meanings, policy, envelope.violations)
 
 
-def _judge_registration(
-    payload: Any, reader: EnvelopeReader, meanings: Meanings | None, policy: ProfilePolicy
-) -> Verdict:
-    registration = reader.parse_registration(payload)
+def _judge_registration(data: Any, reader: EnvelopeReader, meanings: Meanings | None, policy: ProfilePolicy) -> Verdict:
+    registration = reader.parse_registration(data)
     broken = [] if meanings is None else judge_agents(registration, meanings)
     return judge_violations(registration.violations, broken, policy)
 

@@ -16,7 +16,7 @@ import msgspec
 from bespeak.contract.core_ontology import CORE_VERSION, DEFAULT, Namespace
 from bespeak.errors import ConfigError
 from bespeak.extensions.semantics import store as registry
-from bespeak.extensions.semantics.alignment.artifact import NO_TRUST, UNSIGNED, JudgedAlignment, Trust, judge_alignment
+from bespeak.extensions.semantics.alignment.artifact import NOBODY, UNSIGNED, JudgedAlignment, Trust, judge_alignment
 from bespeak.extensions.semantics.alignment.draft_json import read_json
 from bespeak.extensions.semantics.alignment.names import words_of
 from bespeak.extensions.semantics.alignment.notation import AlignmentNotation, read_alignment
@@ -204,9 +204,7 @@ _ADMITTED: Final = OntologyLimits(size=registry.MOST_CONTENT, triples=10_000_000
 class Knowledge:
     """Follows the registry of a store. `snapshot` is replaced by one assignment."""
 
-    def __init__(
-        self, namespace: Namespace = DEFAULT, policy: Policy = DEFAULT_POLICY, trust: Trust = NO_TRUST
-    ) -> None:
+    def __init__(self, namespace: Namespace = DEFAULT, policy: Policy = DEFAULT_POLICY, trust: Trust = NOBODY) -> None:
         self._namespace = namespace
         self._policy = policy
         self._trust = trust
@@ -384,7 +382,7 @@ class OntologyOffer(msgspec.Struct, frozen=True, kw_only=True):
 class OntologyRegistry:
     """Judges offers. Constructed once per server; the store is that of each call."""
 
-    def __init__(self, settings: SemanticSettings, trust: Trust = NO_TRUST) -> None:
+    def __init__(self, settings: SemanticSettings, trust: Trust = NOBODY) -> None:
         self.settings = settings
         self.trust = trust
         self._quota = registry.Quota(settings.most_artifacts, settings.most_bytes)

@@ -220,12 +220,10 @@ class SemanticNegotiation:
             if self.settings.require_provenance and snapshot.mappings.is_anonymous(used.translation):
                 yield Violation.of(rules.PROVENANCE, "/alignmentRef", used.source, used.translation.steps[0].alignment)
 
-    def _fail(
-        self, broken: Sequence[Violation], explanation: list[str], ontology: Ontology | None = None
-    ) -> SemanticOutcome:
+    def _fail(self, broken: Sequence[Violation], said: list[str], ontology: Ontology | None = None) -> SemanticOutcome:
         rejected = any(self.policy.status_of(one) == "reject" for one in broken)
         verdict = Verdict("reject" if rejected else "renegotiate", tuple(broken))
-        explained = (*explanation, "There is no match.")
+        explained = (*said, "There is no match.")
         ref = None if ontology is None else ontology.ref
         return SemanticOutcome(match="none", explanation=explained, verdict=verdict, ontology=ref)
 
@@ -264,14 +262,12 @@ def _explain_fits(profile: SemanticProfile, fits: Mapping[str, tuple[str, float]
     return f"{who} does not declare that it provides {profile.capability_refs[0]}, so no capability was matched."
 
 
-def _confidence(
-    profile: SemanticProfile, fits: Mapping[str, tuple[str, float]], mappings: Sequence[UsedMapping]
-) -> float:
-    """Return how sure a match is: that of the mappings and of the fits, for the part of the capabilities that fit."""
+def _confidence(profile: SemanticProfile, fits: Mapping[str, tuple[str, float]], maps: Sequence[UsedMapping]) -> float:
+    """Return how sure a match is: that of the maps and of the fits, for the part of the capabilities that fit."""
     if not fits:
         return 0.0
     share = len(fits) / len(set(profile.capability_refs))
-    certain = min((used.translation.confidence for used in mappings), default=1.0)
+    certain = min((used.translation.confidence for used in maps), default=1.0)
     return certain * min(surely for _, surely in fits.values()) * share
 
 

@@ -48,7 +48,7 @@ def check_document(subject: Subject, context: LintContext) -> Iterator[Diagnosti
         findings = []
         text = msgspec.json.encode(schema)
         if b"$ref" in text or b"$dynamicRef" in text:
-            findings = list(_check_references(at, schema, shared, used))
+            findings = list(_check_refs(at, schema, shared, used))
             broken = broken or bool(findings)
             yield from findings
         if not findings:
@@ -82,9 +82,7 @@ def _schemas(subject: Subject, shared: Mapping[str, Any]) -> Iterator[tuple[str,
             yield child("/schemas", name), schema, alone
 
 
-def _check_references(
-    at: str, schema: Mapping[str, Any], shared: Mapping[str, Any], used: set[str]
-) -> Iterator[Diagnostic]:
+def _check_refs(at: str, schema: Mapping[str, Any], shared: Mapping[str, Any], used: set[str]) -> Iterator[Diagnostic]:
     for count, (parts, node) in enumerate(nodes(dict(schema))):
         if count > _MOST:
             return

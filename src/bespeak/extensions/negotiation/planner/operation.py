@@ -62,9 +62,7 @@ class PlanField:
 
     @cached_property
     def attributes(self) -> frozenset[str]:
-        return frozenset(
-            name for reading in self.readings for name in (reading.attribute, *other_names(reading.attribute))
-        )
+        return frozenset(name for one in self.readings for name in (one.attribute, *other_names(one.attribute)))
 
     @cached_property
     def comparison(self) -> ComparedName | None:

@@ -254,10 +254,8 @@ class ServiceNouns:
             for before, segment in pairwise(segments):
                 if segment.parameter and not before.is_silent and not before.parameter:
                     self.things.add(noun_of(before.stems))
-            named = [segment for segment in segments if not segment.is_silent]
-            self.nouns |= {
-                noun_of(one.stems) for at, one in enumerate(named) if at == 0 or one.is_plural or one.is_keyed
-            }
+            own = [segment for segment in segments if not segment.is_silent]
+            self.nouns |= {noun_of(one.stems) for at, one in enumerate(own) if at == 0 or one.is_plural or one.is_keyed}
             last = segments[-1] if len(segments) > 1 and segments[-2].parameter else None
             if last is not None and not last.is_silent and not last.is_quality:
                 self.nouns.add(noun_of(last.stems))

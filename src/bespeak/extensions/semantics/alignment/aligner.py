@@ -63,10 +63,10 @@ _INVERSE: Final = 0.5
 _CLEARLY: Final = 0.25
 _GROUPS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("string", "normalizedString", "token", "language", "Name", "anyURI", "ID"), "text"),
-    **dict.fromkeys(("integer", "int", "long", "short", "byte", "decimal", "float", "double"), "number"),
     **dict.fromkeys(
-        ("nonNegativeInteger", "positiveInteger", "unsignedInt", "unsignedLong", "unsignedShort"), "number"
+        ("integer", "int", "long", "short", "byte", "decimal", "float", "double", "unsignedShort"), "number"
     ),
+    **dict.fromkeys(("nonNegativeInteger", "positiveInteger", "unsignedInt", "unsignedLong"), "number"),
     **dict.fromkeys(("date", "dateTime", "time", "gYear", "gYearMonth", "dateTimeStamp"), "time"),
     "boolean": "boolean",
 }

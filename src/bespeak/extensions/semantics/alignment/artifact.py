@@ -53,7 +53,7 @@ class JudgedAlignment(msgspec.Struct, frozen=True):
         )
 
 
-NO_TRUST: Final = Trust()
+NOBODY: Final = Trust()
 UNSIGNED: Final = "the artifact is not signed, and `trusted_keys` of [semantic] names the keys that must sign it"
 
 
@@ -65,7 +65,7 @@ def judge_alignment(
     source: Ontology | None = None,
     target: Ontology | None = None,
     replaces: Alignment | None = None,
-    trust: Trust = NO_TRUST,
+    trust: Trust = NOBODY,
     signature: str = "",
     for_registry: bool = False,
     id: str = "",  # noqa: A002 - the word of the draft
@@ -93,7 +93,7 @@ def judge_alignment(
     findings = [*document.findings, *faults]
     findings += check_alignment(alignment, file, source=source, target=target)
     findings += check_identity(alignment, file) if for_registry else ()
-    findings += _check_succession(alignment, replaces, trust, file)
+    findings += _check_order(alignment, replaces, trust, file)
     return JudgedAlignment(findings, None if has_errors(findings) else alignment, token if signer else "")
 
 
@@ -146,9 +146,7 @@ def _verify(alignment: Alignment, token: str, trust: Trust, file: str) -> tuple[
     return signer, []
 
 
-def _check_succession(
-    alignment: Alignment, replaces: Alignment | None, trust: Trust, file: str
-) -> Iterator[Diagnostic]:
+def _check_order(alignment: Alignment, replaces: Alignment | None, trust: Trust, file: str) -> Iterator[Diagnostic]:
     if replaces is None:
         return
     fault = succession_fault(alignment.version, replaces.version)

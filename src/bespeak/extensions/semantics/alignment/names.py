@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from bespeak.extensions.semantics.terms import Scope, Term
+from bespeak.extensions.semantics.terms import Term
 
 MOST_WORDS: Final = 24  # most words of a name; the others are left out
 _SHORTEST_PLURAL: Final = 3
@@ -143,13 +143,7 @@ def words_of(text: str, stop: frozenset[str] = STOP_WORDS) -> tuple[str, ...]:
 MOST_NAMES: Final = 24  # most names of one term that are compared; labels come first
 
 # A label wins over a synonym if both fit.
-_WEIGHTS: Final[Mapping[Scope, float]] = {
-    "exact": 0.998,
-    "related": 0.995,
-    "hidden": 0.95,
-    "broad": 0.75,
-    "narrow": 0.75,
-}
+_WEIGHTS: Final = {"exact": 0.998, "related": 0.995, "hidden": 0.95, "broad": 0.75, "narrow": 0.75}
 # An abbreviation has several meanings ("LLM" is a model here and a degree there): alone it only raises a question.
 _ABBREVIATION: Final = 0.7
 _EXPANDED: Final = 0.97
@@ -208,9 +202,7 @@ class Acronyms:
                         counts.setdefault(initials, Counter())[tuple(normalize(word) for word in part)] += 1
         # An acronym is left as it is, unless one reading is clearly more frequent.
         best = ((acronym, found.most_common(2)) for acronym, found in counts.items())
-        self._known = {
-            acronym: first for acronym, ((first, count), *other) in best if not other or count >= 2 * other[0][1]
-        }
+        self._known = {one: first for one, ((first, count), *rest) in best if not rest or count >= 2 * rest[0][1]}
 
     def expand(self, text: str, weight: float, stop: frozenset[str]) -> Sequence[Name]:
         """Return the name with its acronyms written in full, or nothing."""

@@ -263,12 +263,10 @@ def read_sssom(data: bytes, file: str) -> AlignmentDocument:
     header = _read_header("".join(line[1:] for line in lines[:count]), min(count, _HEADER_LINES), collector)
     rows = csv.DictReader(io.StringIO("".join(lines[count:]), newline=""), delimiter="\t")
     try:
-        missing = {"subject_id", "predicate_id", "object_id"} - set(rows.fieldnames or ())
-        if missing:
-            collector.report(
-                BAD_ARTIFACT, f"the columns {', '.join(sorted(missing))} are missing", RulePlace(count + 1)
-            )
-        for row in rows if not missing else ():
+        absent = {"subject_id", "predicate_id", "object_id"} - set(rows.fieldnames or ())
+        if absent:
+            collector.report(BAD_ARTIFACT, f"the columns {', '.join(sorted(absent))} are missing", RulePlace(count + 1))
+        for row in rows if not absent else ():
             place = RulePlace(count + rows.line_num)
             if collector.is_full:
                 break

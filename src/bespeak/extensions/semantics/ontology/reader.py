@@ -340,14 +340,12 @@ def read_bytes(path: Path, limits: OntologyLimits = LIMITS) -> bytes | Diagnosti
         return _unreadable(path, f"cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
-def load_ontology(
-    path: Path, *, limits: OntologyLimits = LIMITS, **given: Any
-) -> tuple[Ontology | None, list[Diagnostic]]:
+def load_ontology(path: Path, **given: Any) -> tuple[Ontology | None, list[Diagnostic]]:
     """Read the ontology of a file. `given` are the other arguments of `read_ontology`."""
-    data = read_bytes(path, limits)
+    data = read_bytes(path)
     if isinstance(data, Diagnostic):
         return None, [data]
-    return read_ontology(data, str(path), limits=limits, **given)
+    return read_ontology(data, str(path), **given)
 
 
 def _unreadable(path: Path, reason: str) -> Diagnostic:

@@ -11,7 +11,7 @@ from bespeak.state.store.commands.records import WakeWaiting
 from bespeak.state.store.store import Command, Conflict, Notify, Result, Statement, Steps, read_all, read_one
 
 TASK_TOPIC: Final = "tasks"  # topic to watch for paused and released tasks
-STOPPED_FOR: Final = 30 * 86400.0  # seconds for which a task whose escalation was rejected stays stopped
+STOPPED: Final = 30 * 86400.0  # seconds for which a task whose escalation was rejected stays stopped
 _UNTIL_DECIDED: Final = 1e15
 _SELECT: Final = (
     "SELECT p.agent_id, p.task_id, c.case_id, c.recipient, c.state, c.reason "
@@ -55,9 +55,7 @@ class ReleaseTask(Command, frozen=True):
         if self.accepted:
             yield Statement("DELETE FROM paused_tasks WHERE case_id = ?", (self.case_id,))
         else:
-            yield Statement(
-                "UPDATE paused_tasks SET expires = {now} + ? WHERE case_id = ?", (STOPPED_FOR, self.case_id)
-            )
+            yield Statement("UPDATE paused_tasks SET expires = {now} + ? WHERE case_id = ?", (STOPPED, self.case_id))
         yield Notify(TASK_TOPIC)
 
 
