@@ -81,7 +81,6 @@ ACTIVE: Final = "active"
 STATUSES: Final = (ACTIVE, "suspended", "retired", "deprecated", "pending")
 """Lifecycle states (core 7.4) in the later spelling. Earlier drafts say Revoked for retired."""
 _NO_LABEL: Final = re.compile(r"[^A-Za-z0-9_-]+")
-_LONGEST_LABEL: Final = 64
 UNREADABLE: Final = "unreadable"
 """Status of an agent with a broken document: its id is reserved, but it is never admitted."""
 DEFAULT_ZONE: Final = "default"  # governance zone of agents whose documents name none; agents of every zone may find it
@@ -119,7 +118,7 @@ class Agent:
     @property
     def label(self) -> str:
         """Name in the form that URIs take, `agtp://host/agents/<label>`: letters, digits, `-` and `_` (core 3)."""
-        return _NO_LABEL.sub("-", self.name).strip("-")[:_LONGEST_LABEL] or self.agent_id
+        return _NO_LABEL.sub("-", self.name).strip("-")[:64] or self.agent_id
 
     @property
     def governance_zone(self) -> str:

@@ -39,7 +39,6 @@ def asks_person(endpoint: Endpoint, policies: Policies) -> bool:
 MOST_LISTED: Final = 2_000  # calls of one composite, those of the composites that it calls included
 UNKNOWN: Final = "unknown impact"  # impact of a call that reaches nothing here
 _NAME: Final = re.compile(r"\{\w+\}")
-_CHOSEN: Final = "if it is chosen"
 
 
 class ListedCall(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -93,7 +92,7 @@ def list_candidates(arguments: Mapping[str, Any], endpoints: Iterable[Endpoint],
         own = (one for one in endpoints if one.is_listed and not (one.builtin or one.passes_on))
         named = [{"method": one.method, "path": one.path} for one in own]
     for one in named:
-        yield _candidate(one, reach, _CHOSEN)
+        yield _candidate(one, reach, "if it is chosen")
     if "fallback" in arguments:
         yield _candidate(arguments["fallback"], reach, "if no other fits")
 

@@ -17,8 +17,6 @@ from bespeak.text.language.operation_class import fit
 
 _WORD = re.compile(r"[a-z0-9]{2,40}")
 _MAX_WORDS = 2_000
-_LONG: Final = 5
-_SHORTEST: Final = 3
 _PARTS: Final = (1.0, 0.8, 0.6, 0.5)  # weights of the parts of a text, in falling importance
 _FILLERS = frozenset(
     re.findall(
@@ -40,8 +38,8 @@ def _base(word: str) -> str:
             word = word[: -len(ending)] + ("y" if ending == "ies" else "")
             break
     # What is left of merged and merging is merg, of cancelled cancell: so all words lose such an end.
-    word = word[:-1] if len(word) >= _LONG and word[-1] == "e" else word
-    return word[:-1] if len(word) > _SHORTEST and word[-1] == word[-2] and word[-1] not in "aeiou" else word
+    word = word[:-1] if len(word) >= 5 and word[-1] == "e" else word
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiou" else word
 
 
 class Index:

@@ -20,8 +20,6 @@ from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.source.pointer import child
 
-_SCALARS: Final = frozenset({"string", "boolean", "integer", "number", "null"})
-
 
 @dataclass(frozen=True, slots=True)
 class HttpRoute:
@@ -73,7 +71,7 @@ def split_verb(path: str) -> tuple[str, str] | None:
 
 def is_scalar(types: Set[str]) -> bool:
     """Return True if values of these types are single texts, numbers or booleans, or null."""
-    return bool(types) and types <= _SCALARS
+    return bool(types) and types <= {"string", "boolean", "integer", "number", "null"}
 
 
 _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")

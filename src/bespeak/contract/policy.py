@@ -11,7 +11,6 @@ from bespeak.text.reading.settings import VERB, Setting, setting, table, tables
 from bespeak.text.reading.table import Table
 
 LEGACY_VERBS: Final = ("GET", "POST", "PUT", "DELETE", "PATCH")
-_SWITCH: Final = ("enabled", "disabled")
 FLOOR_METHODS: Final = (
     *("QUERY", "DISCOVER", "DESCRIBE", "SUMMARIZE", "PLAN", "PROPOSE", "EXECUTE", "DELEGATE", "ESCALATE", "CONFIRM"),
     *("SUSPEND", "NOTIFY"),
@@ -73,7 +72,7 @@ def _read_legacy(block: Table, key: str) -> tuple[str, ...]:
     if switch is not None and not block.has(key):
         if isinstance(switch, bool):
             return LEGACY_VERBS if switch else ()
-        return LEGACY_VERBS if block.choice("legacy_verbs", _SWITCH) == "enabled" else ()
+        return LEGACY_VERBS if block.choice("legacy_verbs", ("enabled", "disabled")) == "enabled" else ()
     value = block.value(key)
     if value == "*":
         return LEGACY_VERBS

@@ -13,7 +13,6 @@ from bespeak.protocol.wire.head import CHANGING, INVALID_REQUEST_LINE, LONGEST, 
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS, NEED_DATA, Limits, Malformed, Pause
 
 _LONGEST_ID: Final = 128  # length of an id that is looked for in place; a longer one is read like any other header
-_BESIDE_LETTERS: Final = b"-_.:"
 _REPEATED: Final = frozenset({"Response-ID", "Task-ID", "Request-ID"})  # headers of every message of a stream
 
 
@@ -49,7 +48,7 @@ class RequestReader(MessageReader[RequestHead, Request]):
             given = buffer[at:end]
             at = end + len(self._after)
             # Nothing in such an id can begin another line or another value.
-            if not given.translate(None, _BESIDE_LETTERS).isalnum() or at - start > self._limits.head:
+            if not given.translate(None, b"-_.:").isalnum() or at - start > self._limits.head:
                 return super().next_event()
             headers = {**self._fields, name: given.decode()}
         end = at + known.length

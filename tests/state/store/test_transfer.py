@@ -23,7 +23,6 @@ from bespeak.state.store.sql import CURRENT
 from bespeak.state.store.sqlite import SqliteStore
 from bespeak.state.store.store import Conflict, Rows, Store
 from bespeak.state.store.transfer import (
-    CountExpired,
     CountRows,
     FillTables,
     NumberedRow,
@@ -249,7 +248,7 @@ def test_any_file_is_imported_completely_or_refused(tmp_path_factory: Any, junk:
 async def test_rows_and_expired_rows_are_counted(store: Store) -> None:
     await store.do(UseNonce("k", "old", -1), UseNonce("k", "new", 60))
     assert await store.read(CountRows("nonces")) == 2
-    assert await store.read(CountExpired("nonces")) == 1
+    assert await store.read(CountRows("nonces", expired=True)) == 1
     assert await store.read(CountRows("audit")) == 0
 
 

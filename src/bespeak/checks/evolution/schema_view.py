@@ -20,7 +20,6 @@ ANNOTATIONS: Final = frozenset({"title", "description", "examples", "$comment", 
 DEFINITIONS: Final = frozenset({"$defs", "definitions", "$schema", "$id", "$anchor", "discriminator"})
 """Keywords that say nothing about values by themselves."""
 
-_NOTHING: Final[Schema] = {"not": {}}
 _LONGEST_CHAIN: Final = 32
 
 
@@ -62,7 +61,7 @@ class SchemaReferences:
 def _as_schema(node: Any) -> Schema:
     if isinstance(node, Mapping):
         return node
-    return _NOTHING if node is False else {}
+    return {"not": {}} if node is False else {}
 
 
 def _merged(target: Schema, rest: Schema) -> Schema:
@@ -91,14 +90,12 @@ def value_texts(schema: Schema) -> dict[str, Any] | None:
 
 LimitChange = Literal["tightened", "loosened", "changed"]
 
-_SIZES: Final = ("Length", "Items", "Properties")
-
 
 def compare_limits(old: Schema, new: Schema) -> Iterator[tuple[str, Any, Any, LimitChange]]:
     """Yield every limit that differs: its keyword, its old and new values, and the direction."""
     yield from _bound("minimum", old, new, 1)
     yield from _bound("maximum", old, new, -1)
-    for what in _SIZES:
+    for what in ("Length", "Items", "Properties"):
         yield from _size(f"min{what}", old, new, 1)
         yield from _size(f"max{what}", old, new, -1)
     yield from _multiple(old, new)

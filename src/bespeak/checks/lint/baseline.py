@@ -111,7 +111,6 @@ def _is_over(entry: dict[str, str], files: Collection[str], root: Path) -> bool:
         return True
 
 
-_LENGTH: Final = 20
 _PLACE: Final = re.compile(r":[0-9]+(?::[0-9]+)?")
 _NAMES: Final = ("name", "id", "key", "verb", "from_method")  # keys whose value identifies an item of a list
 
@@ -122,7 +121,7 @@ def fingerprint(finding: Diagnostic, file: str, data: Any) -> str:
 
     said = _PLACE.sub("", " ".join(finding.message.split()))
     parts = (finding.rule, file, stable_pointer(finding.pointer, data), said)
-    return sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()[:_LENGTH]
+    return sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()[:20]
 
 
 def stable_pointer(pointer: str, data: Any) -> str:

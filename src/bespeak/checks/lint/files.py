@@ -22,7 +22,6 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 Excluded = Callable[[Path], bool]  # function that returns True if settings exclude a file or folder
 
-_SUFFIXES: Final = (".agis", ".toml", ".json")
 _SKIPPED: Final = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 """Folders with third-party files. Hidden folders are skipped, too."""
 
@@ -50,7 +49,7 @@ def walk(folder: Path, excluded: Excluded) -> Iterator[Path]:
             if entry.name.startswith(".") or entry.name in _SKIPPED:
                 continue
             path, is_folder = here / entry.name, _is_folder(entry)
-            if (not is_folder and not entry.name.endswith(_SUFFIXES)) or excluded(path):
+            if (not is_folder and not entry.name.endswith((".agis", ".toml", ".json"))) or excluded(path):
                 continue
             if is_folder:
                 folders.append(path)

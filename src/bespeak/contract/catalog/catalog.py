@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple
 
 from bespeak.contract.endpoint import format_warning
 
-_MOST: Final = 3
 _LONGEST: Final = 40  # limit of a text's length; a longer one is not a typo
 _SHORTEST_STEM: Final = 4
 
@@ -32,7 +31,7 @@ class NearWords:
             return []
         found = {word for rest in _rests(wanted) for word in self._rests.get(rest, ())}
         found.update(self._stems(wanted))
-        return sorted(found, key=lambda word: (abs(len(word) - len(wanted)), word))[:_MOST]
+        return sorted(found, key=lambda word: (abs(len(word) - len(wanted)), word))[:3]
 
     def _stems(self, wanted: str) -> Iterator[str]:
         for end in range(len(wanted) - 1, _SHORTEST_STEM - 1, -1):

@@ -34,7 +34,6 @@ ODD_DEPRECATION: Final = Rule("V561", "catalog-odd-deprecation", "SHOULD", "AGTP
 UNREADABLE: Final = Rule("V562", "catalog-unreadable", "MUST", "AGTP-API 4.2")
 
 _DOCUMENT_KEYS: Final = frozenset({"version", "embedded", "legacy", "categories", "verbs", "methods", "$schema"})
-_LEGACY_KEYS: Final = frozenset({"preferred", "description"})
 _VERB_KEYS: Final = frozenset({"categories", "description", "deprecated_in", "removed_in", "successor"})
 _KINDS: Final[Mapping[type, str]] = {str: "a text", list: "a list", dict: "an object"}
 _MAX_REPORTED: Final = 100  # limit of reported findings per document
@@ -186,7 +185,7 @@ class _CatalogReader:
             at: _At = ("legacy", name)
             if not self._is(entry, dict, "the entry of a legacy verb", at):
                 continue
-            self._unknown_keys(entry, _LEGACY_KEYS, at)
+            self._unknown_keys(entry, {"preferred", "description"}, at)
             preferred = self._member(entry, "preferred", str, at)
             description = self._member(entry, "description", str, at)
             if preferred is not None and preferred not in verbs:

@@ -239,9 +239,6 @@ _MOST_PARTS: Final = 2_000
 _DEEPEST_TRAP: Final = 20
 _MOST_VALUES: Final = 1_000
 _MOST_WAYS: Final = 1_000
-_MOVING: Final = ("$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor")
-_CHOICES: Final = ("anyOf", "oneOf")
-_IN_PLACE: Final = ("allOf", "anyOf", "oneOf")
 
 
 class Hazard(NamedTuple):
@@ -266,7 +263,7 @@ def find_hazards(schema: Mapping[str, Any]) -> Iterator[Hazard]:
             message = f"the list has {len(values)} values, more than {_MOST_VALUES}"
             advice = "Describe the values by a pattern, or let agents look them up."
             yield Hazard("oversized", pointer((*at, "enum")), message, advice)
-        for keyword in _MOVING:
+        for keyword in ("$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor"):
             if keyword in node:
                 message = f"{keyword} makes the meaning of references depend on the reader"
                 yield Hazard("dynamic", pointer((*at, keyword)), message, "Use $ref and $defs.")
@@ -307,7 +304,7 @@ def _ways(node: object, known: dict[int, int]) -> int:
     known[id(node)] = 1
     ways = apart = 1
     for key, value in node.items():
-        if key in _CHOICES and isinstance(value, list):
+        if key in ("anyOf", "oneOf") and isinstance(value, list):
             ways *= max(1, sum(_ways(part, known) for part in value))
         elif key == "allOf" and isinstance(value, list):
             for part in value:
@@ -363,7 +360,7 @@ def _direct(node: object) -> list[str]:
         if isinstance(part, dict):
             if isinstance(part.get("$ref"), str):
                 found.append(part["$ref"])
-            for keyword in _IN_PLACE:
+            for keyword in ("allOf", "anyOf", "oneOf"):
                 if isinstance(part.get(keyword), list):
                     waiting += part[keyword]
     return found

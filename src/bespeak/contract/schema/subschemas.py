@@ -140,7 +140,6 @@ def _remapped(discriminator: Any, change: Callable[[str], str | None]) -> Any:
 
 
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
-_SINGLE: Final = ("not", "if", "then", "else")
 _ANCHORS: Final = ("$anchor", "$dynamicAnchor")
 Place = tuple[str | int, ...]
 
@@ -168,7 +167,7 @@ class Steps:
     def of(self, node: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the schemas that check the same value as a node does."""
         found: list[Any] = [item for key in _LISTS if isinstance(node.get(key), list) for item in node[key]]
-        found += [node[key] for key in _SINGLE if key in node]
+        found += [node[key] for key in ("not", "if", "then", "else") if key in node]
         dependent = node.get("dependentSchemas")
         found += dependent.values() if isinstance(dependent, dict) else ()
         found += [self._target(node[key], node) for key in REFERENCES if key in node]
@@ -210,7 +209,6 @@ _NAMES: Final = frozenset({"$id", "$anchor", "$dynamicAnchor", "$schema"})
 """Keywords that name a schema or a place in it. Two schemas may use one name, and a `$id` would change what `#`
 means.
 """
-_ANNOTATIONS: Final = ("default", "examples")
 
 
 def transplant(schema: Mapping[str, Any], refer: Callable[[Parts], str]) -> dict[str, Any]:
@@ -270,7 +268,7 @@ class _Transplant:
             elif keyword == "discriminator":
                 copied[keyword] = _remapped(value, lambda reference: self._lead(reference, base))
             elif keyword in DATA_KEYWORDS:
-                if keyword not in _ANNOTATIONS or not _looks_referring(value):
+                if keyword not in ("default", "examples") or not _looks_referring(value):
                     copied[keyword] = value
             elif keyword not in _NAMES or not isinstance(value, str):
                 copied[keyword] = self._copy(value, (*at, keyword), base)

@@ -332,7 +332,7 @@ def without_empty(value: Any, members: Members) -> Any:
         kept = {}
         for name, item in value.items():
             left = without_empty(item, members.below(name)) if type(item) in _CONTAINERS else item
-            if name in members.required or not (left is None or (not left and type(left) in _EMPTY)):
+            if name in members.required or not (left is None or (not left and type(left) in (str, dict, list))):
                 kept[name] = left
         return kept
     element = members.element or members.anything
@@ -340,7 +340,6 @@ def without_empty(value: Any, members: Members) -> Any:
 
 
 _CONTAINERS: Final = (dict, list)
-_EMPTY: Final = (str, dict, list)
 
 
 class Members:

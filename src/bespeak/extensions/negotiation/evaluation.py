@@ -165,7 +165,6 @@ IMPOSSIBLE: Final = "composition-impossible"
 POLICY: Final = "policy-refused"
 AMBIGUOUS: Final = "ambiguous"  # reasons of a 463 (core 4.6)
 _MOST_MISSES: Final = 10
-_DOTS: Final = frozenset({"", ".", ".."})
 _UNESCAPED: Final = "!$&'()*+,;=:@"  # needs no escape in a segment, like letters, digits and `-._~` (AGTP-API 5.2)
 
 _ALIKE: Final = str.maketrans(
@@ -409,7 +408,7 @@ def _is_ambiguous(segment: str) -> bool:
     if segment.startswith("{"):
         return False
     text = unquote(segment)
-    return text in _DOTS or "/" in text or quote(text, safe=_UNESCAPED) != segment
+    return text in ("", ".", "..") or "/" in text or quote(text, safe=_UNESCAPED) != segment
 
 
 def _place_of_variant(wanted: Sequence[str | None], known: Sequence[str | None]) -> int | None:

@@ -231,9 +231,6 @@ def _read_offer(call: RoutedCall, document: str) -> Plan | None:
     return Plan(recipe=stored.recipe, endpoints=endpoints, quality=1.0, explanation=stored.explanation)
 
 
-_SIMILAR = 3
-
-
 def propose(call: RoutedCall) -> Refused | Coroutine[Any, Any, Answer | Effects | Refused]:
     """Answer PROPOSE /. A server whose policy says `synthesis_enabled: false` refuses, and names what it has (8.7)."""
     negotiator = call.server.part("negotiation")
@@ -244,7 +241,7 @@ def propose(call: RoutedCall) -> Refused | Coroutine[Any, Any, Answer | Effects 
     details: dict[str, Any] = {"reason": "synthesis-disabled", "explanation": explanation}
     if may_discover(call):
         # AGTP-API 10.2, step 5b: similar entries of the manifest, for callers that may see it.
-        similar = call.routes.publication.candidates.find(as_text(call.input), _SIMILAR, agents=False)
+        similar = call.routes.publication.candidates.find(as_text(call.input), 3, agents=False)
         if similar:
             details["similar_endpoints"] = similar
     return Refused(status.PROPOSAL_REJECTED, "proposal-rejected", explanation, details)

@@ -32,7 +32,6 @@ from bespeak.state.store.store import Command, Conflict, Store
 
 MOST_TURNS: Final = 3  # rejections of a negotiation after which the agent must ESCALATE (AGTP-API 10.2)
 _SIMILAR: Final = 3
-_RETRY_SECONDS: Final = "5"
 _ESCALATE: Final = "Three proposals of this negotiation were rejected; ESCALATE to a person instead of proposing again."
 
 _encode = msgspec.json.Encoder().encode
@@ -158,7 +157,7 @@ def _pending(row: commands.ProposalRow) -> Answer:
         "estimated_duration": write_duration(row.expires - row.created),
         "max_evaluation_duration": write_duration(row.expires - row.created),
     }
-    headers = (("Retry-After", _RETRY_SECONDS), *_negotiation(row.negotiation_id))
+    headers = (("Retry-After", "5"), *_negotiation(row.negotiation_id))
     return Answer(_encode(body), status.NEGOTIATION_IN_PROGRESS, MEDIA_AGTP, headers)
 
 

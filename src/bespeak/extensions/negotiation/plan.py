@@ -151,7 +151,6 @@ def _state(explanation: tuple[str, ...]) -> str:
 
 Schema = Mapping[str, Any]
 
-_EQUAL: Final = ("const", "multipleOf", "pattern", "uniqueItems")
 _AT_MOST: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 _AT_LEAST: Final = ("minimum", "exclusiveMinimum", "minLength")
 _NEVER: Final = frozenset(
@@ -225,7 +224,7 @@ def _is_number(value: Any) -> bool:
 
 
 _HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    **dict.fromkeys((*_EQUAL, "oneOf"), lambda made, wanted: made == wanted),
+    **dict.fromkeys(("const", "multipleOf", "pattern", "uniqueItems", "oneOf"), lambda made, wanted: made == wanted),
     **dict.fromkeys(_AT_MOST, lambda made, wanted: _is_number(made) and made <= wanted),
     **dict.fromkeys(_AT_LEAST, lambda made, wanted: _is_number(made) and made >= wanted),
     "enum": lambda made, wanted: isinstance(made, list) and isinstance(wanted, list) and all(x in wanted for x in made),

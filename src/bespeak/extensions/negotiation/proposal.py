@@ -258,8 +258,6 @@ LONGEST_TEXT: Final = 500
 LONGEST_PATH: Final = 500  # maximum characters of a path
 _LONGEST_NAME: Final = 200
 _LONGEST_VALUE: Final = 2_000  # maximum characters of a name and of any other text in a schema
-_MOST_SHOWN: Final = 10
-_LONGEST_MESSAGE: Final = 300
 
 # The texts of a synthesis are read by the models of other agents, so what lint only warns about is refused here.
 _UNSAFE: Final = frozenset(
@@ -410,12 +408,11 @@ def _strings(value: Any) -> Iterator[tuple[bool, str]]:
 def _refuse(code: str, findings: list[Diagnostic]) -> Refused:
     """Refuse with 400, with every finding and its place in the definition."""
     listed = [
-        {"field": finding.pointer.removeprefix("/endpoint"), "message": _say(finding)}
-        for finding in findings[:_MOST_SHOWN]
+        {"field": finding.pointer.removeprefix("/endpoint"), "message": _say(finding)} for finding in findings[:10]
     ]
     return Refused(status.BAD_REQUEST, code, listed[0]["message"], {**listed[0], "violations": listed})
 
 
 def _say(finding: Diagnostic) -> str:
     message = finding.message.rstrip(".")
-    return f"{message[:1].upper()}{message[1:]}. {finding.help}".strip()[:_LONGEST_MESSAGE]
+    return f"{message[:1].upper()}{message[1:]}. {finding.help}".strip()[:300]

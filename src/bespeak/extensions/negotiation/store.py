@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from bespeak.state.store.commands.endpoints import ReadRevision
+from bespeak.state.store.commands.endpoints import ReadRevision, advance
 from bespeak.state.store.store import Command, Conflict, Notify, Result, Statement, Steps, read_all, read_one
 
 TOPIC: Final = "proposals"  # topic to watch for approved and ended syntheses
@@ -128,7 +128,7 @@ class FileProposal(Command, frozen=True):
             conflict = yield from self._find_room()
             if conflict is not None:
                 return conflict
-        revision = (yield from _advance()) if self.state == APPROVED else 0
+        revision = (yield from advance(TOPIC)) if self.state == APPROVED else 0
         inserted = yield Statement(
             "INSERT INTO proposals (proposal_id, negotiation_id, agent_id, session_id, session_created, method, path, "
             "digest, counter_digest, state, document, persistent, published, granted, created, expires, reason, "
@@ -247,7 +247,7 @@ class DecideProposal(Command, frozen=True):
             rows = yield Statement(sql, (self.proposal_id,))
             if not rows:
                 return Conflict("ended", {"session_id": proposal.session_id})
-        revision = yield from _advance()
+        revision = yield from advance(TOPIC)
         lasts = proposal.granted if self.state == APPROVED else KEPT
         rows = yield Statement(
             "UPDATE proposals SET state = ?, decided_by = ?, decided_at = {now}, reason = ?, expires = {now} + ?, "
@@ -271,7 +271,7 @@ class PublishProposal(Command, frozen=True):
         conflict = yield from _find_approved(self.proposal_id)
         if conflict is not None:
             return conflict
-        revision = yield from _advance()
+        revision = yield from advance(TOPIC)
         rows = yield Statement(
             "UPDATE proposals SET persistent = 1, published = 1, granted = ?, expires = {now} + ?, revision = ?, "
             f"decided_by = coalesce(?, decided_by), decided_at = {{now}} WHERE proposal_id = ? RETURNING {_COLUMNS}",
@@ -404,20 +404,10 @@ def _find_approved(proposal_id: str) -> Result[Conflict | None]:
 
 def _move(proposal_id: str, state: str) -> Result[ProposalRow]:
     """Give a synthesis a state and the newest revision, in every process."""
-    revision = yield from _advance()
+    revision = yield from advance(TOPIC)
     rows = yield Statement(
         f"UPDATE proposals SET state = ?, revision = ? WHERE proposal_id = ? RETURNING {_COLUMNS}",
         (state, revision, proposal_id),
     )
     yield Notify(TOPIC)
     return _proposal(*rows[0])
-
-
-def _advance() -> Result[int]:
-    """Count a change. The row stays locked until the transaction ends, so that changes become visible in order."""
-    rows = yield Statement(
-        "INSERT INTO revisions (topic, revision, updated) VALUES (?, 1, {now}) ON CONFLICT (topic) DO UPDATE SET "
-        "revision = revisions.revision + 1, updated = excluded.updated RETURNING revision",
-        (TOPIC,),
-    )
-    return int(rows[0][0])

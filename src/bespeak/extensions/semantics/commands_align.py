@@ -46,7 +46,6 @@ def read_histories(place: str | None) -> Histories:
 
 _FILE: Final = click.Path(path_type=Path)
 _SHOWN: Final = 5
-_FOR_ALL: Final = 0o644
 
 
 def _common(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -130,7 +129,7 @@ def align_(
     else:
         with written_in_one_step(output) as write:
             write(data)
-        output.chmod(_FOR_ALL)
+        output.chmod(0o644)
     counts = f"{len(alignment.rules)} mappings, {len({one.source for one in aligned.questions})} terms to decide"
     click.echo(counts, err=True)
 

@@ -27,7 +27,6 @@ from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.json_tree import JsonTree, parse_json
 from bespeak.text.source.tree import SyntaxFault
 
-_FOR_ALL = 0o644
 _FILE = click.Path(path_type=Path)
 
 
@@ -54,7 +53,7 @@ def publish(folder: Path, base: str) -> None:
         path = folder / name
         with written_in_one_step(path) as write:
             write(text.encode())
-        path.chmod(_FOR_ALL)
+        path.chmod(0o644)
         click.echo(path)
 
 

@@ -85,7 +85,6 @@ def context_command(data: bytes, file: str, iri: str, version: str) -> registry.
     return registry.RegisterArtifact("context", iri, version, digest, registry.compress(content), source=file[:500])
 
 
-_ATTEMPTS: Final = 10
 _FILE: Final = click.Path(path_type=Path)
 
 
@@ -168,7 +167,8 @@ def register(
         command = msgspec.structs.replace(judged.command, signer=signer, signature=token, actor=actor)
     done = asyncio.run(use_store(place, lambda store: _register(store, command)))
     if isinstance(done, Conflict):
-        raise CommandFailedError(refusal_text(done, command))
+        refused = _REFUSALS.get(done.reason, "{0.id}: another registration was faster; try again")
+        raise CommandFailedError(refused.format(command, **done.details))
     if as_json:
         print_json(as_dict(done))
     else:
@@ -194,23 +194,14 @@ def _trust(target: str, trusted: Path | None) -> Trust:
     return configured
 
 
-def refusal_text(conflict: Conflict, command: registry.RegisterArtifact) -> str:
-    details = conflict.details
-    match conflict.reason:
-        case "version-taken":
-            return f"{command.id} {command.version} is registered with other content; give the change a new version"
-        case "version-order":
-            return f"{command.id}: {details['fault']}"
-        case "signature-missing":
-            return f"{command.id} is signed since its latest version, by {details['signer']}; sign this version too"
-        case "reference-unknown":
-            return f"{command.id} refers to {details['id']} {details['version']}, which is not registered"
-        case "registry-full":
-            return f"the registry has {details['most']} artifacts, which is the limit"
-        case "too-many-versions":
-            return f"{command.id} has {details['most']} versions, which is the limit"
-        case _:
-            return f"{command.id}: another registration was faster; try again"
+_REFUSALS: Final = {
+    "version-taken": "{0.id} {0.version} is registered with other content; give the change a new version",
+    "version-order": "{0.id}: {fault}",
+    "signature-missing": "{0.id} is signed since its latest version, by {signer}; sign this version too",
+    "reference-unknown": "{0.id} refers to {id} {version}, which is not registered",
+    "registry-full": "the registry has {most} artifacts, which is the limit",
+    "too-many-versions": "{0.id} has {most} versions, which is the limit",
+}
 
 
 def _judge(data: bytes, file: Path, iri: str, version: str) -> Judged:
@@ -239,15 +230,12 @@ def _read_keys(path: Path) -> dict[str, PublicKey]:
 
 
 async def _register(store: Store, command: registry.RegisterArtifact) -> registry.ArtifactRow | Conflict:
-    for _ in range(_ATTEMPTS):
+    done: Any = Conflict("changed")
+    for _ in range(10):
         done = await store.do(command)
-        if not isinstance(done, Conflict):
-            row = done[0]
-            assert isinstance(row, registry.ArtifactRow)
-            return row
-        if done.reason != "changed":
-            return done
-    return Conflict("changed")
+        if not isinstance(done, Conflict) or done.reason != "changed":
+            break
+    return done if isinstance(done, Conflict) else done[0]  # type: ignore[no-any-return]
 
 
 _MOST_SHOWN = 50

@@ -210,21 +210,11 @@ class Knowledge:
         self._trust = trust
         self._confirmed: dict[str, str] = {}  # operators that have confirmed alignments, by digest
         self._unused: dict[str, str] = {}  # why alignments are not used, by id
-        self._follower = Follower(registry.REGISTRY_TOPIC, self._take_in)
+        follower = Follower(registry.REGISTRY_TOPIC, self._take_in)
+        self.follow, self.refresh, self.close = follower.follow, follower.refresh, follower.close
         self._contents: dict[tuple[str, str, str], _RegisteredContent] = {}
         self.snapshot = Snapshot(namespace=namespace)  # what is known now
         self.changed: Callable[[], None] = lambda: None  # called after the snapshot has been replaced
-
-    async def follow(self, store: Store) -> None:
-        """Load the registry, now and whenever it changes. Raises StoreError if that fails now."""
-        await self._follower.follow(store)
-
-    async def refresh(self) -> None:
-        """Load what other processes have registered."""
-        await self._follower.refresh()
-
-    async def close(self) -> None:
-        await self._follower.close()
 
     async def _take_in(self, store: Store) -> None:
         before = revision = self.snapshot.revision
@@ -365,7 +355,6 @@ async def _latest(store: Store, id_: str) -> Alignment | None:
     return msgspec.structs.replace(document.alignment, signer=found.row.signer)
 
 
-_MOST_WAITING: Final = 256
 _MOST_OF_ONE: Final = 16  # documents of one agent that wait; agents take turns
 
 
@@ -386,7 +375,7 @@ class OntologyRegistry:
         self.settings = settings
         self.trust = trust
         self._quota = registry.Quota(settings.most_artifacts, settings.most_bytes)
-        self._turns = FairSemaphore(1, most=_MOST_WAITING, most_of_one=_MOST_OF_ONE)
+        self._turns = FairSemaphore(1, most=256, most_of_one=_MOST_OF_ONE)
 
     def has_room(self, actor: str) -> bool:
         """Return True if an agent may offer another document now."""

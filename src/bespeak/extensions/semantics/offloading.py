@@ -17,7 +17,6 @@ SMALL: Final = 32 * 1024  # bytes of a document that a thread reads in some hund
 _DEADLINE: Final = 300.0  # seconds after which a process is killed; the largest document takes about a minute
 _PART: Final = 200  # terms of an ontology that are taken over at once, in a millisecond or two
 _SWITCH: Final = 0.0005  # seconds after which a thread hands over the interpreter; it is ten times as many by default
-_NICE: Final = 5
 
 Result = TypeVar("Result")
 _busy: list[float] = []  # earlier intervals of the threads that work now
@@ -118,7 +117,7 @@ def _parts(result: Any) -> Iterator[Any]:
 def main() -> None:
     """Do the work that standard input names, and write the result to standard output."""
     if hasattr(os, "nice"):
-        os.nice(_NICE)
+        os.nice(5)
     function, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this one
     for part in _parts(function(*arguments)):
         written = pickle.dumps(part)

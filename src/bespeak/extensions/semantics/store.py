@@ -15,6 +15,7 @@ import msgspec
 
 from bespeak.extensions.semantics.terms import OntologyRef, parse_version, succession_fault
 from bespeak.state.store.commands.cases import ACCEPTED, REJECTED, ReadCase
+from bespeak.state.store.commands.endpoints import advance
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
 from bespeak.state.store.store import Command, Conflict, Notify, Statement, Step, Steps
 
@@ -85,8 +86,7 @@ class RegisterArtifact(Command, frozen=True):
         signer of the latest version, `reference-unknown` with the reference, `too-many-versions`, `registry-full`,
         `quota` with what is used and allowed, or `changed` if another registration came between: try again.
         """
-        rows = yield Statement("SELECT revision FROM revisions WHERE topic = ? {lock}", (REGISTRY_TOPIC,))
-        revision = rows[0][0] if rows else 0
+        counted = yield Statement("SELECT revision FROM revisions WHERE topic = ? {lock}", (REGISTRY_TOPIC,))
         rows = yield Statement(
             f"SELECT {_COLUMNS} FROM ontologies WHERE kind = ? AND id = ? LIMIT ?", (self.kind, self.id, MOST_VERSIONS)
         )
@@ -97,14 +97,8 @@ class RegisterArtifact(Command, frozen=True):
         fault = yield from self._fault(known)
         if fault is not None:
             return fault
-        # Of two processes that begin at once, the second finds the row of the first here and changes nothing.
-        changed = yield Statement(
-            "INSERT INTO revisions (topic, revision, updated) VALUES (?, 1, {now}) ON CONFLICT (topic) DO UPDATE SET "
-            "revision = revisions.revision + 1, updated = excluded.updated WHERE revisions.revision = ? "
-            "RETURNING revision",
-            (REGISTRY_TOPIC, revision),
-        )
-        if not changed:
+        changed = yield from advance(REGISTRY_TOPIC, counted[0][0] if counted else 0)
+        if changed is None:
             return Conflict("changed")
         latest = latest_of(known)
         inserted = yield Statement(
@@ -113,7 +107,7 @@ class RegisterArtifact(Command, frozen=True):
             (
                 *(self.kind, self.id, self.version, self.digest, msgspec.json.encode(self.refs).decode()),
                 *(self.source, self.signer, self.signature, self.actor, latest.version if latest else ""),
-                *(changed[0][0], self.content, self.size or len(self.content)),
+                *(changed, self.content, self.size or len(self.content)),
             ),
         )
         yield Notify(REGISTRY_TOPIC)

@@ -139,7 +139,6 @@ def succession_fault(version: str, latest: str) -> str | None:
     return None
 
 
-_NOTHING: Final[frozenset[str]] = frozenset()
 _KINDS: Final = {  # attributes with the terms of core classes
     "Capability": "capabilities",
     "Intent": "intents",
@@ -216,7 +215,7 @@ class Meanings:
             (self.in_domain, term.in_domain),
         ):
             if values:
-                index[term.iri] = index.get(term.iri, _NOTHING) | frozenset(values)
+                index[term.iri] = index.get(term.iri, frozenset()) | frozenset(values)
 
     def of_type(self, name: str) -> frozenset[str]:
         """Return the terms that are of a core class, or of a class below it, or are such a class themselves."""

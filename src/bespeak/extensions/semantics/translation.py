@@ -27,8 +27,6 @@ from bespeak.extensions.semantics.terms import Ontology, OntologyRef
 
 _MOST_STEPS: Final = 3
 _MOST_VISITS: Final = 10_000
-_MOST_TRUST: Final = sys.maxsize
-_WORST: Final = (1, 1.0)
 _CHAIN: Final[Mapping[tuple[Relation, Relation], Relation]] = {
     ("equivalent", "equivalent"): "equivalent",
     **dict.fromkeys((("equivalent", "broader"), ("broader", "equivalent"), ("broader", "broader")), "broader"),
@@ -132,7 +130,7 @@ class Translator:
         signed artifact is for both ontologies, no unsigned one is on the way either.
         """
         only_signed = frozenset((source, target)) in self._signed
-        waiting: list[tuple[int, float, int, str, int]] = [(-_MOST_TRUST, -1.0, 0, iri, 0)]
+        waiting: list[tuple[int, float, int, str, int]] = [(-sys.maxsize, -1.0, 0, iri, 0)]
         ways: list[tuple[TranslationStep, ...]] = [()]
         best: dict[tuple[str, str, Relation, int], tuple[int, float]] = {}
         while waiting and len(ways) < _MOST_VISITS:
@@ -149,7 +147,7 @@ class Translator:
                     continue
                 key = (step.target, step.ontology.id, joined, length + 1)
                 cost = (max(doubt, -step.trust), negative * step.confidence)
-                if cost < best.get(key, _WORST):
+                if cost < best.get(key, (1, 1.0)):
                     best[key] = cost
                     heapq.heappush(waiting, (*cost, length + 1, step.target, len(ways)))
                     ways.append((*steps, step))

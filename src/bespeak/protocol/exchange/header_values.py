@@ -24,7 +24,6 @@ _AMOUNT: Final = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,9}))?")
 UNITS: Final[Mapping[str, int]] = {"tokens": 0, "compute-seconds": 9, "USD": 2, "EUR": 2, "GBP": 2, "calls": 0}
 """Registered units (core 7.7), each with the number of decimal places allowed."""
 ONE_CALL: Final = Decimal(1)  # cost of every invocation in `calls`
-_MONEY_PLACES: Final = 2
 
 
 def parse_budget(text: str) -> dict[str, Decimal] | Fault:
@@ -62,7 +61,7 @@ def parse_amount(unit: str, text: str) -> Decimal | str:
 
 def format_amount(unit: str, amount: Decimal) -> str:
     """Format an amount as the registry writes it: money with two places, others without trailing zeros."""
-    if UNITS[unit] == _MONEY_PLACES:
+    if UNITS[unit] == 2:
         return f"{amount:.2f}"
     text = f"{amount:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -187,7 +187,6 @@ def _response_heads(limits: Limits) -> Memory[ResponseHead | Malformed]:
 Pairs = Collection[tuple[str, str]]  # headers as pairs of name and value
 _NO_CONTENT: Final = 204
 _NOT_MODIFIED: Final = 304
-_FRAMING: Final = frozenset({"content-length", "transfer-encoding"})
 
 
 def encode_request(method: str, target: str, headers: Pairs = (), body: bytes = b"") -> bytes:
@@ -239,7 +238,7 @@ def _encode_headers(headers: Pairs) -> bytes:
 def _checked_name(name: str) -> str:
     if abnf.FIELD_NAME.fullmatch(name) is None:
         raise LocalProtocolError(f"{name[:60]!a} is not a valid header name.")
-    if name.lower() in _FRAMING:
+    if name.lower() in ("content-length", "transfer-encoding"):
         raise LocalProtocolError(f"{name} is written with the message; omit it.")
     return name
 

@@ -152,7 +152,6 @@ def private_keys(document: Mapping[str, Any]) -> Iterator[str]:
             yield at
 
 
-_DOCUMENT_TYPE: Final = "agtp-identity"
 _REQUIRED: Final = (
     *("agtp_version", "document_version", "description", "principal", "principal_id", "issuer", "issued_at"),
     *("updated_at", "status", "methods", "capabilities", "scopes_accepted", "trust_score"),
@@ -162,7 +161,6 @@ _GUARDS: Final = (
     *("genesis", "principal_id", "delegation_permitted", "max_delegation_depth"),
 )  # Members on which a check depends. Issuers may add others, but not ones that look like these.
 _SCORE: Final = "Write a number from 0 to 1."
-_MOST_KEYS: Final = 20
 _ID: Final = re.compile(r'"agent_id"\s*:\s*"([0-9a-f]{64})"')
 
 
@@ -196,10 +194,10 @@ def agent_of(root: Table) -> model.Agent:
     """Read the agent in a parsed document; its findings are in the table."""
     agent = _read(root)
     root.check_near(_GUARDS)
-    for at in islice(private_keys(root.data), _MOST_KEYS):
+    for at in islice(private_keys(root.data), 20):
         advice = "Remove it, and make a new key: this one is known to whoever has the document."
         root.findings.error(PRIVATE_KEY, "an identity document is published, and this is a private key", at, advice)
-    if root.value("document_type") == _DOCUMENT_TYPE:
+    if root.value("document_type") == "agtp-identity":
         lacking = [key for key in _REQUIRED if not root.has(key)]
         if lacking:
             root.findings.warning(INCOMPLETE_AGENT, f"the identity document lacks {', '.join(lacking)} (core 7.3)")

@@ -24,7 +24,6 @@ _logger = logging.getLogger(__name__)
 
 PREFIX: Final = "bsk_"  # by which scanners for leaked secrets, and this server, recognise a key
 _FORM: Final = re.compile(r"bsk_([0-9a-f]{12})_([0-9a-f]{48})")
-_BY_KEY: Final = ("key",)
 USE_EVERY: Final = 60.0  # seconds between two notes of the use of one key
 _COLLECT: Final = 5.0  # seconds for which uses are collected before they are written in one transaction
 _LOOK_GAP: Final = 0.1  # seconds between two looks for keys that this process does not have yet
@@ -66,7 +65,7 @@ class _HeldKey:
         self.row = row
         self.noted = noted  # when a use was last noted
         self.proof = Authenticated(
-            row.agent_id, _BY_KEY, Scopes(row.scopes.split(", ")), expires_at=row.expires, key_id=row.key_id
+            row.agent_id, ("key",), Scopes(row.scopes.split(", ")), expires_at=row.expires, key_id=row.key_id
         )
 
 

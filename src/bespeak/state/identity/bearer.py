@@ -22,11 +22,9 @@ from bespeak.state.identity.jwks import FETCH_GAP, Clock, KeySource
 from bespeak.state.identity.jws import ALGORITHMS, Jws, parse_jws
 from bespeak.state.identity.settings import TokenSettings
 
-_BY_TOKEN: Final = ("token",)
 _MOST_SCOPES: Final = 256
 _LONGEST_PRINCIPAL: Final = 256
 _LATEST: Final = 2**53
-_DIGEST_LENGTH: Final = 32
 _WORD: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")  # pattern of an OAuth scope (RFC 6749 3.3)
 _LONGEST: Final = 8192
 _REMEMBERED: Final = 4096
@@ -101,7 +99,7 @@ def _agent_of(claims: Mapping[str, Any], settings: TokenSettings) -> Authenticat
     if isinstance(bound, Refused):
         return bound
     holders = (subject,) if subject else ()
-    return Authenticated(agent_id, _BY_TOKEN, scopes, principal, bound, float(claims["exp"]), holders)
+    return Authenticated(agent_id, ("token",), scopes, principal, bound, float(claims["exp"]), holders)
 
 
 def _moment(value: object) -> float | None:
@@ -148,7 +146,7 @@ def _binding(confirmation: object) -> str | Refused | None:
         return None
     thumbprint = confirmation.get("x5t#S256") if isinstance(confirmation, dict) and len(confirmation) == 1 else None
     digest = decode64(thumbprint) if isinstance(thumbprint, str) and thumbprint.isascii() else None
-    if digest is not None and len(digest) == _DIGEST_LENGTH:
+    if digest is not None and len(digest) == 32:
         return digest.hex()
     # Bound to its holder's key, it must not pass for one that whoever holds it may use.
     message = (

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bespeak.contract.agent import GENESIS_VERSION, ORG_ASSERTED, SELF_SIGNED, Genesis, canonical_genesis
-from bespeak.protocol import status
 from bespeak.protocol.exchange.header_values import encode64
 from bespeak.protocol.exchange.refusal import Fault, Refused, unprocessable
 from bespeak.state.identity.agent_json import genesis_of
@@ -68,26 +67,11 @@ def issue_genesis(
     return verify_genesis(record)
 
 
-def verify_genesis(
-    record: Mapping[str, Any], *, agent_id: str | None = None, issuers: Collection[str] | None = None
-) -> Genesis | Refused:
-    """Verify the fields, id and signature of a record; return the reason if one is not valid.
-
-    `agent_id` is the id claimed by this record; `issuers` are the key ids of the issuers this server trusts. Without
-    them any issuer counts, and the record proves only that it was not changed.
-    """
+def verify_genesis(record: Mapping[str, Any]) -> Genesis | Refused:
+    """Verify the fields and the signature of a record, which prove only that it was not changed."""
     table = Table(dict(record), "", Findings(lambda _: Location("genesis")))
     genesis = genesis_of(table)
     if genesis is None:
         wrong = [finding.message for finding in table.findings.found if finding.severity == "error"]
         return unprocessable("genesis-invalid", f"The Agent Genesis is not valid: {'; '.join(wrong[:5])}.")
-    if agent_id is not None and agent_id != genesis.agent_id:
-        message = f"The Agent Genesis gives the id {genesis.agent_id}, not {agent_id[:80]!r}."
-        return unprocessable("genesis-mismatch", message)
-    if issuers is not None and genesis.issuer_key["kid"] not in issuers:
-        return Refused(
-            status.UNAUTHORIZED,
-            "genesis-issuer-untrusted",
-            f"The Agent Genesis is by the key {genesis.issuer_key['kid']}, which is not a trusted issuer.",
-        )
     return genesis

@@ -20,7 +20,6 @@ PrivateKey: TypeAlias = Ed25519PrivateKey
 PublicKey: TypeAlias = Ed25519PublicKey
 ALGORITHM: Final = "EdDSA"
 ALGORITHMS: Final = frozenset({ALGORITHM, "Ed25519"})  # two names of one algorithm: RFC 8037, and RFC 9864
-_SIGNATURE_LENGTH: Final = 64
 _PARTS: Final = 3
 _LONGEST_HEADER: Final = 4096
 _EXTENSIONS: Final = ("crit", "b64")  # change the meaning of a token (RFC 7515 4.1.11, RFC 7797); none is supported
@@ -129,7 +128,7 @@ def sign_detached(header: Mapping[str, Any] | msgspec.Struct, payload: bytes, ke
 def is_signed(protected: str, payload: bytes, signature: str, key: PublicKey) -> bool:
     """Return True if the signature by the key matches this encoded header and payload."""
     raw = decode64(signature)
-    if raw is None or len(raw) != _SIGNATURE_LENGTH:
+    if raw is None or len(raw) != 64:
         return False
     try:
         key.verify(raw, protected.encode() + b"." + encode64(payload))
@@ -139,7 +138,6 @@ def is_signed(protected: str, payload: bytes, signature: str, key: PublicKey) ->
 
 
 _CURVE: Final = "Ed25519"
-_PEM: Final = "-----BEGIN "
 _RAW: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
@@ -169,7 +167,7 @@ def _import_key(material: str | dict[str, Any]) -> OKPKey | Fault:
         key = OKPKey.import_key(material)
         curve = key.curve_name
     except (JoseError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        if isinstance(material, str) and _PEM not in material:
+        if isinstance(material, str) and "-----BEGIN " not in material:
             return Fault("not an Ed25519 key: it is neither PEM, which has a line -----BEGIN ..., nor a JWK")
         return Fault(f"not an Ed25519 key in PEM or JWK form: {error}")
     return key if curve == _CURVE else Fault(f"the key is on the curve {curve}, not {_CURVE}")

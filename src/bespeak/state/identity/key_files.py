@@ -29,7 +29,6 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import decode_json
 from bespeak.text.reading.text_file import read_text
 
-_SUFFIX: Final = ".keys.json"
 _MOST: Final = 1000
 _PURPOSE: Final = encode64(b"bespeak-key-history/1").decode()
 """First part of the signed text, so that nothing signed for another purpose passes for a set."""
@@ -51,7 +50,7 @@ class PastKey(msgspec.Struct, frozen=True):
 
 def history_path(key_file: Path) -> Path:
     """Return the path of the set for a key file: `server.pem.keys.json` beside `server.pem`."""
-    return key_file.with_name(key_file.name + _SUFFIX)
+    return key_file.with_name(key_file.name + ".keys.json")
 
 
 def read_history(key_file: Path, key: OKPKey) -> list[PastKey] | Fault:

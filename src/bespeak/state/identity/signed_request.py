@@ -46,10 +46,8 @@ COVERED: Final = (
     names.BUDGET_LIMIT,
 )  # headers that must not be added, changed or removed in transit
 AHEAD: Final = 30.0  # seconds by which the agent's clock may be ahead of the server's
-_VERSION: Final = "agtp-signed-request/1"
 _LONGEST: Final = 1112  # maximum characters of the envelope: 1,024 for the header, 86 for the signature
 _NONCE: Final = re.compile(r"[A-Za-z0-9_-]{22,128}")
-_LONGEST_NAMED: Final = 80
 
 
 class SignedRequest(msgspec.Struct, frozen=True):
@@ -97,7 +95,7 @@ def verify_signed(
     if key is None:
         return unauthorized(
             "agent-key-unknown",
-            f"No key of the agent {agent_id[:_LONGEST_NAMED]!r} is registered with this server; register it, or prove "
+            f"No key of the agent {agent_id[:80]!r} is registered with this server; register it, or prove "
             "the id in another way.",
         )
     content = _content(request, server_id, protected)
@@ -160,7 +158,7 @@ def _content(request: Request, server_id: str, protected: _Protected) -> bytes |
     headers = request.headers
     form = None if request.files is None else request.files.digest  # what was sent; the body is made of it
     lines = [
-        _VERSION,
+        "agtp-signed-request/1",
         f"audience: {server_id}",
         f"agent-id: {headers.get(names.AGENT_ID, '')}",
         f"method: {request.method}",

@@ -100,16 +100,11 @@ NumberedRow = tuple[int, str, tuple[Any, ...]]  # a row with its origin: `(line,
 
 class CountRows(Command, frozen=True):
     table: str
+    expired: bool = False  # True for those that have expired
 
     def steps(self) -> Result[int]:
-        return read_number(f"SELECT count(*) FROM {shapes()[self.table].name}")
-
-
-class CountExpired(Command, frozen=True):
-    table: str
-
-    def steps(self) -> Result[int]:
-        return read_number(f"SELECT count(*) FROM {shapes()[self.table].name} WHERE expires <= {{now}}")
+        behind = " WHERE expires <= {now}" if self.expired else ""
+        return read_number(f"SELECT count(*) FROM {shapes()[self.table].name}{behind}")
 
 
 class ReadTables(Command, frozen=True):
@@ -236,10 +231,7 @@ async def import_store(store: Store, path: Path) -> int | Conflict:
     The Conflict is `not-empty` with the `table` that has rows, or `wrong-row` with `line` and `message`.
     """
     outcome = await store.do(FillTables(lambda: _read(path)))
-    if isinstance(outcome, Conflict):
-        return outcome
-    count: int = outcome[0]
-    return count
+    return outcome if isinstance(outcome, Conflict) else int(outcome[0])
 
 
 def _read(path: Path) -> Iterator[NumberedRow]:
@@ -415,7 +407,7 @@ def _examine_file(path: Path, *, quick: bool = False) -> Examination:
             try:
                 rows[shape.name] = read_with(connection, CountRows(shape.name))
                 if shape.expires:
-                    expired[shape.name] = read_with(connection, CountExpired(shape.name))
+                    expired[shape.name] = read_with(connection, CountRows(shape.name, expired=True))
                 if shape.name == RECORDS:
                     kinds = _by_kind(read_with(connection, CountRecords()))
             except sqlite3.DatabaseError as error:
@@ -440,9 +432,8 @@ async def _examine_postgres(place: str) -> Examination:
         if version != CURRENT:
             return Examination(address.name, version, size)
         rows = {name: await read(connection, CountRows(name)) for name in shapes()}
-        expired = {
-            shape.name: await read(connection, CountExpired(shape.name)) for shape in shapes().values() if shape.expires
-        }
+        expiring = [one.name for one in shapes().values() if one.expires]
+        expired = {name: await read(connection, CountRows(name, expired=True)) for name in expiring}
         kinds = _by_kind(await read(connection, CountRecords()))
         return Examination(address.name, version, size, [], rows, expired, kinds)
 

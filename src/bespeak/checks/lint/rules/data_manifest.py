@@ -99,7 +99,6 @@ NOT_NEGOTIABLE: Final = Rule("V530", "manifest-without-negotiation", "style", "A
 
 _AT: Final = "/data_manifest/available_data"
 _LEVELS: Final = ("informational", "reversible", "irreversible", "low", "medium", "high")
-_HIGH: Final = frozenset({"irreversible", "high"})
 _CLASS_NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _NO_CLASS_NAME: Final = re.compile(r"[^a-z0-9]+")
 
@@ -153,7 +152,7 @@ def _check_entry(at: str, entry: Mapping[str, Any], names: set[str]) -> Iterator
         message = f"sensitivity is {', '.join(_LEVELS[:-1])} or {_LEVELS[-1]}, not {brief(sensitivity)}"
         advice = f"Write {level}." if fix else "Write irreversible, or high, for what must not get out."
         yield SENSITIVITY.inside(f"{at}/sensitivity", message, advice, fix)
-    if level in _HIGH and entry.get("requires_authorization") in (None, False):
+    if level in ("irreversible", "high") and entry.get("requires_authorization") in (None, False):
         if "requires_authorization" in entry:
             change, place = Change("replace", f"{at}/requires_authorization", True), f"{at}/requires_authorization"
         else:

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 WAITING: Final = Rule("R901", "guess-to-review", "style", "AGTP-API 14.1")
 
 _HOW: Final = "Read REVIEW.md, then run `bespeak review FOLDER`. `bespeak lint` counts what is left."
-_KINDS: Final = frozenset({"endpoint", "server"})
 
 
 def check_document(subject: Subject, context: LintContext) -> Iterator[Diagnostic]:
     """Report all guesses in a file in one finding: each comment explains its own."""
-    if subject.kind not in _KINDS:
+    if subject.kind not in ("endpoint", "server"):
         return
     if "# review (" not in subject.tree.text:
         for declared in subject.endpoints:

@@ -211,8 +211,6 @@ MCP_SECRET: Final = Rule("H733", "mcp-secret-in-file", "SHOULD", "AGTP-API 12.3"
 
 MCP_TARGET: Final = Rule("H734", "mcp-target", "MUST", "AGTP-API 12.3")
 
-_OF_COMMANDS: Final = ("args", "env", "folder")
-_OF_URLS: Final = ("headers", "token_file")
 _SECRET: Final = re.compile(
     r"(?:^|[-_?&])(?:(?:api|access|private|secret)[-_]?)?(?:key|token|secret|password|passwd|credentials?)$",
     re.IGNORECASE,
@@ -238,7 +236,7 @@ def check_mcp(endpoint: Endpoint) -> Iterator[Diagnostic]:
         message = f"{brief(server.url)} is not an https:// URL"
         advice = "Plain HTTP is accepted only for a server on this machine, such as http://127.0.0.1:8000/mcp."
         yield MCP_ADDRESS.at(endpoint, f"{at}/url", message, advice)
-    owner, unused = ("url", _OF_COMMANDS) if server.url else ("command", _OF_URLS)
+    owner, unused = ("url", ("args", "env", "folder")) if server.url else ("command", ("headers", "token_file"))
     for key in unused:
         if getattr(server, key):
             message = f"`{key}` has no effect, because the MCP server has a {owner}"

@@ -33,7 +33,6 @@ from bespeak.text.language.operation_class import operation_classes
 
 MOST_FIELDS: Final = 200  # most fields of a proposed input or output
 _LEVELS: Final = 5
-_READING: Final = frozenset(("READ", "ANALYZE"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +89,7 @@ class Wish:
 def is_reading(method: str) -> bool:
     """Return True if a verb changes nothing; unknown ones do."""
     classes = operation_classes(method.lower())
-    return classes is not None and classes.main in _READING
+    return classes is not None and classes.main in ("READ", "ANALYZE")
 
 
 def read_wish(proposal: Endpoint, vocabulary: ServiceNouns, *, is_part: bool = False) -> Wish | Miss:

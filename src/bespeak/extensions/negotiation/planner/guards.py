@@ -26,10 +26,6 @@ from bespeak.text.language.sentence import word_set
 _UNSAID: Final = 0.6
 _QUALIFIED: Final = 0.6
 _EMBEDDED: Final = 0.5
-_RESTRICTED: Final = 0.6
-_INCOHERENT: Final = 0.6
-_IGNORED: Final = 0.6
-_BLIND: Final = 0.5
 _NEAR: Final = word_set("around close closest near nearby nearest")  # a distance, which no comparison is
 _PROJECTING: Final = word_set("attribute column exclude expand field include opt_field projection select")
 """Inputs that choose what an answer contains."""
@@ -67,7 +63,7 @@ def _unused_options(draft: Draft, wish: Wish) -> Iterator[Decision]:
     for field in wish.givens:
         if not field.required and field.name not in draft.givens:
             doubt = f"The optional input `{field.name}` would have no effect; leave it out."
-            yield Decision(f"unused {field.name}", _IGNORED, 0.5, doubt)
+            yield Decision(f"unused {field.name}", 0.6, 0.5, doubt)
 
 
 def _path_words(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Miss | None:
@@ -222,7 +218,7 @@ def _restricted(draft: Draft, wish: Wish) -> Iterator[Decision]:
                 yield Decision(f"itself {listing.call.number}", _EMBEDDED, 0.0, doubt)
         if listing.rows.is_restricted:
             doubt = f"`{listing.call.operation.endpoint}` lists only those of one state."
-            yield Decision(f"restricted {listing.call.number}", _RESTRICTED, 0.0, doubt)
+            yield Decision(f"restricted {listing.call.number}", 0.6, 0.0, doubt)
 
 
 def _coherence(draft: Draft) -> Iterator[Decision]:
@@ -238,7 +234,7 @@ def _coherence(draft: Draft) -> Iterator[Decision]:
             keys = [{id(value) for field, value in call.bindings if field.tells} for call in (one, other)]
             if not (keys[0] & keys[1] or one in other.before or other in one.before):
                 doubt = f"The fields of the {noun} come from different calls that may be about different ones."
-                yield Decision(f"coherence {noun}", _INCOHERENT, 0.0, doubt)
+                yield Decision(f"coherence {noun}", 0.6, 0.0, doubt)
 
 
 def _detours(draft: Draft, wish: Wish) -> Iterator[Decision]:
@@ -284,4 +280,4 @@ def _effects(draft: Draft) -> Iterator[Decision]:
             names = {reading.attribute for match in value.pick.matches for reading in match.column.readings}
             if value.pick.is_first or names & SHARED:
                 doubt = f"It would change the first match of `{value.call.operation.endpoint}`; give a key of it."
-                yield Decision("blind", _BLIND, 0.0, doubt)
+                yield Decision("blind", 0.5, 0.0, doubt)

@@ -28,7 +28,6 @@ from bespeak.extensions.negotiation.planner.vocabulary import (
 )
 from bespeak.text.language.sentence import word_set
 
-_ROLE: Final = 0.85
 _SYNONYM: Final = 0.85
 
 
@@ -133,7 +132,7 @@ def likeness(need: PlanField, have: PlanField, vocabulary: ServiceNouns) -> floa
             if attribute == other_attribute and noun and other:
                 role = vocabulary.is_role(noun) == other or vocabulary.is_role(other) == noun
                 if (role and not need.is_wanted) or (attribute != "id" and other in other_names(noun)):
-                    best = max(best, _ROLE)
+                    best = max(best, 0.85)
             elif noun == other and other_attribute in other_names(attribute):
                 best = max(best, _SYNONYM)
     return best

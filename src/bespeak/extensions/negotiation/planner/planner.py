@@ -31,11 +31,6 @@ from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.strategies import ListingSearch, SingleSearch, State, deeds, nearest
 
 
-def write_recipe(draft: Draft, proposal: Endpoint) -> tuple[Recipe, tuple[PlannedCall, ...]]:
-    """Return the recipe of a draft, and the calls in the order of its steps."""
-    return _RecipeWriter(draft).write(proposal)
-
-
 class _RecipeWriter:
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
@@ -296,7 +291,7 @@ class _PlanAttempt:
         if exhausted is not None and (exhausted.by_clock or self._best is None):
             return Impossible(misses=(_AT_BOUND,), exhausted=True)
         if self._best is not None:
-            recipe, calls = write_recipe(self._best, self._wish.endpoint)
+            recipe, calls = _RecipeWriter(self._best).write(self._wish.endpoint)
             return Plan(
                 recipe=recipe,
                 endpoints=tuple(call.operation.endpoint for call in calls),

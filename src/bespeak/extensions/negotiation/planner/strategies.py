@@ -111,8 +111,6 @@ def _with(state: State, field: PlanField, option: Option, score: float) -> State
 
 _DRIVERS: Final = 12  # most lists that are tried
 _KEPT: Final = 3
-_FAN_OUT: Final = 1.5
-_ORDERED: Final = frozenset(("integer", "number"))
 _TIME_ENDINGS: Final = ("at", "on", "date", "time")
 """What columns of times add to the word that a bound uses: `placed_after` is about `placed_at`."""
 _ANY_TIME: Final = frozenset(("date", "time", "day"))  # a bound that names no column means the only date of the rows
@@ -197,7 +195,7 @@ class ListingSearch:
             for call in best.calls:
                 if call.is_per_row and call.number not in per_row:
                     per_row.add(call.number)
-                    decisions.add(Decision(f"for each {call.number}", 1.0, _FAN_OUT))
+                    decisions.add(Decision(f"for each {call.number}", 1.0, 1.5))
         return self._local(
             Listing(self._table, result.call, rows, tuple(columns), (), None, None, frozenset(decisions), weakest)
         )
@@ -280,7 +278,7 @@ class ListingSearch:
             if op == "contains":
                 return Filter(field, op, Given(given)) if set(kinds) <= {"string"} else None
             times = field.facts.format in TIMES and given.facts.format in (*TIMES, "")
-            if set(kinds) <= _ORDERED or (set(kinds) <= {"string"} and times):
+            if set(kinds) <= {"integer", "number"} or (set(kinds) <= {"string"} and times):
                 return Filter(field, op, Given(given))
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Final
 
@@ -57,10 +57,7 @@ def calibrate(score: float, *, of_property: bool = False) -> float:
 
 
 _UNKNOWN: Final = 0.8  # agreement of properties that declare too little to compare
-_DATA_RANGE: Final = 0.4
 _RELATED: Final = 0.8
-_INVERSE: Final = 0.5
-_CLEARLY: Final = 0.25
 _GROUPS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("string", "normalizedString", "token", "language", "Name", "anyURI", "ID"), "text"),
     **dict.fromkeys(
@@ -84,15 +81,15 @@ class PropertyStage:
         domain, range_ = self._classes(one.domains, other.domains), self._classes(one.ranges, other.ranges)
         known = {name: value for name, value in (("domain", domain), ("range", range_)) if value is not None}
         # Most data properties hold texts: that says less than what has them.
-        weights = {"domain": 1.0, "range": 1.0 if one.kind == "object_property" else _DATA_RANGE}
+        weights = {"domain": 1.0, "range": 1.0 if one.kind == "object_property" else 0.4}
         total = sum(weights[name] for name in known)
         agreed = sum(weights[name] * value for name, value in known.items()) / total if total else _UNKNOWN
         factor = 0.5 + agreed / 2
         if one.kind == "object_property" and len(known) == 2:
             crossed = (self._classes(one.domains, other.ranges), self._classes(one.ranges, other.domains))
             # `hasAuthor` and `authorOf` have the same words, but lead in opposite directions.
-            if sum(value or 0.0 for value in crossed) / 2 > agreed + _CLEARLY:
-                factor *= _INVERSE
+            if sum(value or 0.0 for value in crossed) / 2 > agreed + 0.25:
+                factor *= 0.5
         return factor, known
 
     def _classes(self, ours: tuple[str, ...], theirs: tuple[str, ...]) -> float | None:
@@ -118,10 +115,7 @@ class PropertyStage:
         return self._scores.get(one, {}).get(other, 0.0)
 
 
-_LEAST_DOUBT: Final = 0.2
 _EXPECTED_STRUCTURE: Final = 0.5  # agreement of neighbors that neither supports nor contradicts a pair
-_NEAR_FACTOR: Final = 0.9
-_INVERSE_FACTOR: Final = 0.95
 _INVERSES: Final = 8
 
 
@@ -163,8 +157,8 @@ class PairCandidates:
         self._sides = (source, target)
         self._hierarchies = (Hierarchy(ontologies[0]), Hierarchy(ontologies[1]))
         self._ontologies, self._fixed = ontologies, fixed
-        texts = [text for side in self._sides for term in side for text in (*term.labels, *_alternatives(term))]
-        self._acronyms = Acronyms(texts)
+        named = [(term.labels or (term.local_name,), term.synonyms) for term in (*source, *target)]
+        self._acronyms = Acronyms(text for names, more in named for text in (*names, *(one.text for one in more)))
         self.found: dict[str, dict[str, TermPair]] = {}  # candidates by source and target
 
     def compare(self, *kinds: Kind) -> None:
@@ -181,7 +175,7 @@ class PairCandidates:
                     if agreed is not None:
                         signals["structural"] = agreed
                         # Neighbors decide what the names leave open.
-                        doubt = min(1.0, max(_LEAST_DOUBT, 4 * (1 - match.score)))
+                        doubt = min(1.0, max(0.2, 4 * (1 - match.score)))
                         score += self._policy.structure * doubt * (agreed - _EXPECTED_STRUCTURE)
                     score = self._mix_behavior(one, other, score, signals)
                     self._add(one, other, score, signals, (match.source.text, match.target.text))
@@ -213,7 +207,7 @@ class PairCandidates:
         for iri, near in vectors.near().items():
             for other, (cosine, name, twin) in near.items():
                 factor = contrast(name.key - twin.key, twin.key - name.key) * name.weight * twin.weight
-                score = _NEAR_FACTOR * cosine * factor
+                score = 0.9 * cosine * factor
                 known = matches[iri].get(other)
                 if score >= FLOOR and (known is None or known.score < score):
                     matches[iri][other] = NameMatch(score, name, twin)
@@ -272,17 +266,11 @@ class PairCandidates:
         for found in known:
             for one, other in product(ours.get(found.source, [])[:_INVERSES], theirs.get(found.target, [])[:_INVERSES]):
                 pair = self.found.get(one.iri, {}).get(other.iri)
-                score = found.score * _INVERSE_FACTOR
+                score = found.score * 0.95
                 if pair is None or pair.score < score:
                     signals = {**(pair.signals if pair else {}), "inverse": found.score}
                     names = pair.names if pair else (_name(one), _name(other))
                     self._add(one.iri, other.iri, score, signals, names, of_property=True)
-
-
-def _alternatives(term: Term) -> Iterator[str]:
-    if not term.labels:
-        yield term.local_name
-    yield from (synonym.text for synonym in term.synonyms)
 
 
 def _inverses(side: Sequence[Term]) -> dict[str, list[Term]]:
@@ -301,7 +289,6 @@ def _name(term: Term) -> str:
 
 MOST_TERMS: Final = 20_000  # most terms of an ontology that can be aligned
 TOOL: Final = "bespeak"
-_BUILT_IN: Final = (OWL, RDF, RDFS, XSD)
 
 
 class Override(msgspec.Struct, frozen=True, kw_only=True):
@@ -374,7 +361,7 @@ def _terms(ontology: Ontology, other: Ontology, namespace: Namespace) -> list[Te
     """Return the terms that need a counterpart: individuals only if they are concepts, capabilities and the like."""
     concepts = (namespace.terms, SKOS)
     terms = ontology.of_kind("class", "individual", "object_property", "data_property")
-    own = [one for one in terms if one.iri not in other.terms and not one.iri.startswith(_BUILT_IN)]
+    own = [one for one in terms if one.iri not in other.terms and not one.iri.startswith((OWL, RDF, RDFS, XSD))]
     own = [one for one in own if not one.deprecated]
     return [one for one in own if one.kind != "individual" or any(kind.startswith(concepts) for kind in one.types)]
 

@@ -15,7 +15,6 @@ import msgspec
 from bespeak.extensions.semantics.terms import Term
 
 MOST_WORDS: Final = 24  # most words of a name; the others are left out
-_SHORTEST_PLURAL: Final = 3
 _WORD: Final = re.compile(
     # Numbers with their endings, acronyms also in the plural, and words in camel case.
     r"[0-9]+(?:st|nd|rd|th)?(?![a-z])|[0-9]+|[A-Z]{2,}(?=s(?![a-z]))|[A-Z]+(?=[A-Z][a-z])"
@@ -101,7 +100,7 @@ def normalize(word: str) -> str:
         return _FORMS[word]
     if word[0].isdecimal():
         return word.rstrip("stndrh").lstrip("0") or "0"
-    if len(word) > _SHORTEST_PLURAL and word.isascii():
+    if len(word) > 3 and word.isascii():
         singular = next((form for pattern, end in _PLURALS if (form := pattern.sub(end, word)) != word), word)
         for pattern, end in _SPELLING:
             singular = pattern.sub(end, singular)
@@ -146,9 +145,6 @@ MOST_NAMES: Final = 24  # most names of one term that are compared; labels come 
 _WEIGHTS: Final = {"exact": 0.998, "related": 0.995, "hidden": 0.95, "broad": 0.75, "narrow": 0.75}
 # An abbreviation has several meanings ("LLM" is a model here and a degree there): alone it only raises a question.
 _ABBREVIATION: Final = 0.7
-_EXPANDED: Final = 0.97
-_WITHOUT_CLASS: Final = 0.93
-_LONGEST_ACRONYM: Final = 5
 
 
 class Name(msgspec.Struct, frozen=True):
@@ -181,7 +177,7 @@ def names_of(term: Term, acronyms: Acronyms, around: Iterable[str] = ()) -> list
     for name in list(found.values()) if repeated else ():
         rest = tuple(word for word in name.words if word not in repeated)
         if rest and len(rest) < len(name.words):
-            found.setdefault(frozenset(rest), make_name(name.text, rest, name.weight * _WITHOUT_CLASS))
+            found.setdefault(frozenset(rest), make_name(name.text, rest, name.weight * 0.93))
     return list(found.values())[:MOST_NAMES]
 
 
@@ -213,17 +209,14 @@ class Acronyms:
             return ()
         kept = [word for word in words if word.lower() not in stop]
         full = [part for word in kept for part in self._known.get(word, (normalize(word),))]
-        return (make_name(text, full, weight * _EXPANDED),)
+        return (make_name(text, full, weight * 0.97),)
 
 
 def _is_acronym(word: str) -> bool:
-    return 2 <= len(word) <= _LONGEST_ACRONYM and word.isupper()
+    return 2 <= len(word) <= 5 and word.isupper()
 
 
 _MOST_PAIRS: Final = 66  # most pairs of names of one term: twelve names
-_ONCE: Final = 0.8
-_TWICE: Final = 0.9
-_ALONE: Final = 0.92
 
 WordSynonyms = dict[str, dict[str, float]]  # similarity of two words, in both directions
 
@@ -248,7 +241,7 @@ def mine_synonyms(terms: Iterable[Sequence[Name]]) -> WordSynonyms:
                 alone.add(pair)
     found: WordSynonyms = {}
     for (left, right), count in seen.items():
-        value = _ALONE if (left, right) in alone else _TWICE if count > 1 else _ONCE
+        value = 0.92 if (left, right) in alone else 0.9 if count > 1 else 0.8
         found.setdefault(left, {})[right] = value
         found.setdefault(right, {})[left] = value
     return found

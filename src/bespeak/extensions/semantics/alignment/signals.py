@@ -25,16 +25,9 @@ _LEAST_LOOKUPS, _MOST_LOOKUPS = 500, 20_000
 _SOFT: Final = 0.9  # lowest Jaro-Winkler similarity of two spellings of one word
 _SHORTEST: Final = 4  # shortest word that may have another spelling
 _SPELLED: Final = 0.97
-_DERIVED: Final = 0.93
 _COMPARISONS: Final = 30_000_000  # most comparisons of spellings; beyond, only equal words and synonyms count
 _MOST_NEAR: Final = 500
-_MOST_SPELLINGS: Final = 8
-_NUMBER_DIFFERS: Final = 0.55
-_NUMBER_MISSING: Final = 0.8
-_OPPOSITE: Final = 0.6
 _TELLING: Final = frozenset(word for pair in OPPOSITES for word in pair)
-_TELLING_MISSING: Final = 0.9
-_TELLING_DIFFERS: Final = 0.8
 
 Named = Mapping[str, Sequence[Name]]  # names by the IRI of their term
 
@@ -160,7 +153,7 @@ class NameIndex:
                     scorer=JaroWinkler.similarity,
                     processor=None,
                     score_cutoff=_SOFT,
-                    limit=_MOST_SPELLINGS,
+                    limit=8,
                 )
                 # Two words that both ontologies have are two words, not two spellings.
                 found = {
@@ -168,7 +161,7 @@ class NameIndex:
                     for twin, likeness, _ in spelled
                     if not is_actor(word, twin) and not (word in self._index and twin in words)
                 }
-                found |= {twin: _DERIVED for twin in near[:_MOST_NEAR] if is_derived(word, twin)}
+                found |= {twin: 0.93 for twin in near[:_MOST_NEAR] if is_derived(word, twin)}
             for twin, value in self._synonyms.get(word, {}).items():
                 if twin in self._index:
                     found[twin] = max(value, found.get(twin, 0.0))
@@ -187,13 +180,13 @@ def contrast(left: Set[str], right: Set[str]) -> float:
     if not one and not other:
         return 1.0
     numbers = sum(any(_is_code(word) for word in side) for side in sides)
-    factor = (1.0, _NUMBER_MISSING, _NUMBER_DIFFERS)[numbers]
+    factor = (1.0, 0.8, 0.55)[numbers]
     if any((word, twin) in OPPOSITES for word in one for twin in other):
-        return factor * _OPPOSITE
+        return factor * 0.6
     if numbers:
         return factor
     # `left lung` is a part of what `lung` means; `left` and `posterior` tell two different parts.
-    return _TELLING_DIFFERS if one and other else _TELLING_MISSING
+    return 0.8 if one and other else 0.9
 
 
 def _is_code(word: str) -> bool:

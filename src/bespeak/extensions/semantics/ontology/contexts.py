@@ -59,7 +59,6 @@ def inline_contexts(data: bytes, file: str, contexts: Contexts, limits: Ontology
 
 
 _PARTS: Final = 3  # values of JSON for one triple; the parser keeps all of them
-_END: Final = (None, None)
 
 
 class _Inliner:
@@ -74,7 +73,7 @@ class _Inliner:
         levels: list[Iterator[tuple[str | int | None, Any]]] = [iter([(0, document)])]
         count, most = 0, _PARTS * self._limits.triples
         while levels:
-            name, value = next(levels[-1], _END)
+            name, value = next(levels[-1], (None, None))
             if name is None:
                 levels.pop()
                 if names:

@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
+from bespeak.state.store.commands.endpoints import advance
 from bespeak.state.store.store import Command, Conflict, Notify, Result, Statement, Steps, read_all, read_one
 
 TOPIC: Final = "agents"  # topic to watch for changes of agents
@@ -178,11 +179,6 @@ class RecordDelegation(Command, frozen=True):
 
 
 REVISION: Final = "api_keys"  # topic of the number of changes, which `ReadRevision` reads
-_CHANGED: Final = Statement(
-    "INSERT INTO revisions (topic, revision, updated) VALUES (?, 1, {now}) "
-    "ON CONFLICT (topic) DO UPDATE SET revision = revisions.revision + 1, updated = excluded.updated",
-    (REVISION,),
-)
 
 
 class ApiKeyRow(msgspec.Struct, frozen=True):
@@ -226,7 +222,7 @@ class AddApiKey(Command, frozen=True):
         )
         if not rows:
             return Conflict("key-known", {"key_id": self.key_id})
-        yield _CHANGED
+        yield from advance(REVISION)
         yield Notify(TOPIC)
         return True
 
@@ -249,7 +245,7 @@ class RevokeApiKey(Command, frozen=True):
             "expires = CASE WHEN expires < {now} THEN expires ELSE {now} END WHERE key_id = ?",
             (self.key_id,),
         )
-        yield _CHANGED
+        yield from advance(REVISION)
         yield Notify(TOPIC)
         return True
 

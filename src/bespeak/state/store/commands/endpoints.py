@@ -10,8 +10,6 @@ from bespeak.state.store.store import Command, Conflict, Notify, Result, Stateme
 
 TOPIC: Final = "endpoints"  # topic to watch for changes of endpoints
 
-_CHANGED: Final = "changed"
-
 
 class EndpointRow(msgspec.Struct, frozen=True):
     method: str
@@ -38,8 +36,8 @@ class PutEndpoint(Command, frozen=True):
     def steps(self) -> Steps:
         """Return the new revision, or a Conflict: `changed`."""
         revision = yield from _advance(self.based_on)
-        if isinstance(revision, Conflict):
-            return revision
+        if revision is None:
+            return Conflict("changed")
         yield Statement(
             "INSERT INTO endpoints (method, path, document, revision) VALUES (?, ?, ?, ?) "
             "ON CONFLICT (method, path) DO UPDATE SET document = excluded.document, revision = excluded.revision",
@@ -58,8 +56,8 @@ class DropEndpoint(Command, frozen=True):
     def steps(self) -> Steps:
         """Return the new revision, or a Conflict: `changed`."""
         revision = yield from _advance(self.based_on)
-        if isinstance(revision, Conflict):
-            return revision
+        if revision is None:
+            return Conflict("changed")
         yield Statement("DELETE FROM endpoints WHERE method = ? AND path = ?", (self.method, self.path))
         yield Notify(TOPIC)
         return revision
@@ -89,18 +87,25 @@ class ListEndpoints(Command, frozen=True):
         return EndpointList(rows[0][0], rows[0][1], tuple(EndpointRow(*row[2:]) for row in rows if row[2] is not None))
 
 
-def _advance(based_on: int) -> Result[int | Conflict]:
+def _advance(based_on: int) -> Result[int | None]:
     """Count a change, unless there was another since `based_on`. Nothing is written before that is known."""
     rows = yield Statement("SELECT revision FROM revisions WHERE topic = ? {lock}", (TOPIC,))
-    if (rows[0][0] if rows else 0) != based_on:
-        return Conflict(_CHANGED)
-    # Of two processes that begin at once, the second finds the row of the first here and changes nothing.
+    return (yield from advance(TOPIC, based_on)) if (rows[0][0] if rows else 0) == based_on else None
+
+
+def advance(topic: str, based_on: int | None = None) -> Result[int | None]:
+    """Count a change of a topic and return its revision; None if there was another since `based_on`.
+
+    The row stays locked until the transaction ends, so that changes become visible in order. Of two processes that
+    begin at once, the second finds the row of the first here and changes nothing.
+    """
     rows = yield Statement(
         "INSERT INTO revisions (topic, revision, updated) VALUES (?, 1, {now}) ON CONFLICT (topic) DO UPDATE SET "
-        "revision = revisions.revision + 1, updated = excluded.updated WHERE revisions.revision = ? RETURNING revision",
-        (TOPIC, based_on),
+        "revision = revisions.revision + 1, updated = excluded.updated "
+        + ("RETURNING revision" if based_on is None else "WHERE revisions.revision = ? RETURNING revision"),
+        (topic,) if based_on is None else (topic, based_on),
     )
-    return rows[0][0] if rows else Conflict(_CHANGED)
+    return rows[0][0] if rows else None
 
 
 class IssueManifest(Command, frozen=True):
