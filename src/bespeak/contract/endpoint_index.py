@@ -16,7 +16,6 @@ from bespeak.text.language.lexicon import THINGS
 from bespeak.text.language.operation_class import fit
 
 _WORD = re.compile(r"[a-z0-9]{2,40}")
-_MAX_WORDS = 2_000
 _PARTS: Final = (1.0, 0.8, 0.6, 0.5)  # weights of the parts of a text, in falling importance
 _FILLERS = frozenset(
     re.findall(
@@ -29,7 +28,7 @@ _FILLERS = frozenset(
 
 def words(text: str) -> list[str]:
     """Return the significant words of a text, roughly stemmed."""
-    return [_base(word) for word in _WORD.findall(text[:50_000].lower())[:_MAX_WORDS] if word not in _FILLERS]
+    return [_base(word) for word in _WORD.findall(text[:50_000].lower())[:2_000] if word not in _FILLERS]
 
 
 def _base(word: str) -> str:
@@ -85,7 +84,6 @@ class Index:
 _THINGS: Final = {_base(word): things for word, things in THINGS.items()}
 
 
-_LONGEST_NEED: Final = 1_000
 _LENGTH: Final = 0.3  # how much a long text counts less: it shares words with many needs
 _ACTION: Final = 0.3  # how much the method counts beside the words
 
@@ -105,7 +103,7 @@ class EndpointIndex:
 
     def rank(self, need: str) -> list[tuple[float, int]]:
         """Return score and index of all that shares a word with a need, best first. Scores are in (0, 1]."""
-        verbs = tuple(head.verb for head in head_verbs(need[:_LONGEST_NEED]) if head.kind != "own")
+        verbs = tuple(head.verb for head in head_verbs(need[:1_000]) if head.kind != "own")
         ranked = []
         for score, index in self._index.rank(" ".join((need, *verbs))):
             method = self._methods[index] if index < len(self._methods) else ""

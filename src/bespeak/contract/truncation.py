@@ -13,8 +13,6 @@ from bespeak.text.source.pointer import child
 
 _WHOLE: Final = 200  # length up to which a text is never cut: half an id or an address is worse than none
 _LEAST: Final = 60  # characters for a member that is cut; with less, it is left out
-_DEEPEST: Final = 60
-_MOST_PLACES: Final = 20
 _MOST_STEPS: Final = 30
 _JOINER: Final = "\u200d"
 _encode: Final = msgspec.json.Encoder().encode
@@ -42,7 +40,7 @@ class Cut:
 
     @property
     def left_out(self) -> list[dict[str, Any]]:
-        return [gap.to_json() for gap in self.gaps[:_MOST_PLACES]]
+        return [gap.to_json() for gap in self.gaps[:20]]
 
 
 def cut(output: Any, most: int, members: Members) -> Cut:
@@ -71,7 +69,7 @@ class _Cutter:
     def cut(self, value: Any, room: int, at: str, members: Members, depth: int) -> Any:
         if _size(value) <= room:
             return value
-        if depth > _DEEPEST or type(value) not in (str, list, dict):
+        if depth > 60 or type(value) not in (str, list, dict):
             self.gaps.append(Gap(at, "values", 1, 0))
             return None
         if type(value) is str:

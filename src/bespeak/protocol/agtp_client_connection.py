@@ -113,18 +113,15 @@ class AgtpClientConnection(asyncio.Protocol):
         try:
             async with asyncio.timeout(read_timeout):
                 self._take_event(ended=self._ended)
-                self._release()
+                if self._held:
+                    self._held = False
+                    self._transport.resume_reading()
                 return await answer
         except TimeoutError as error:
             message = f"{self._address} sent nothing more of {method} {target[:80]} within {read_timeout:g} seconds."
             raise TimeoutError(message) from error
         finally:
             self._answer = None
-
-    def _release(self) -> None:
-        if self._held:
-            self._held = False
-            self._transport.resume_reading()
 
     def close(self) -> None:
         self._ended = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from tests.cases import rows
@@ -15,7 +15,7 @@ from bespeak.app.lsp.cursor import ITEM
 from bespeak.app.lsp.diagnostics import catalog_of
 from bespeak.checks.lint.config import read_config
 from bespeak.checks.lint.document import check_text
-from bespeak.checks.lint.subject import KINDS, Kind, LintContext
+from bespeak.checks.lint.subject import Kind, LintContext
 from bespeak.documents.ai.document import MEMBERS
 from bespeak.documents.deployment.server_toml import read_server
 from bespeak.documents.schemas import SCHEMAS, load_schema
@@ -88,7 +88,7 @@ def walk(outline: Outline, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 
 
 def test_every_kind_of_document_has_an_outline_or_a_schema() -> None:
-    assert {*OUTLINES, *SCHEMAS} == set(KINDS)
+    assert {*OUTLINES, *SCHEMAS} == set(get_args(Kind))
     assert not OUTLINES.keys() & SCHEMAS.keys()
 
 

@@ -20,8 +20,6 @@ ANNOTATIONS: Final = frozenset({"title", "description", "examples", "$comment", 
 DEFINITIONS: Final = frozenset({"$defs", "definitions", "$schema", "$id", "$anchor", "discriminator"})
 """Keywords that say nothing about values by themselves."""
 
-_LONGEST_CHAIN: Final = 32
-
 
 class SchemaReferences:
     """The references of one document. Each node is resolved once, so that the same node gives the same schema."""
@@ -42,7 +40,7 @@ class SchemaReferences:
 
     def _follow(self, node: Any) -> Schema:
         schema = _as_schema(node)
-        for _ in range(_LONGEST_CHAIN):
+        for _ in range(32):
             if "$ref" in schema:
                 named = target(schema["$ref"], self.root)
                 if named is None:

@@ -144,10 +144,8 @@ class Project:
                 self._texts[address] = checked.subject.tree.text
         left, ignored = judge.visible(found, address)
         findings = (*inside.findings, *(judge.finding(finding, address) for finding in left))
-        examined = Examined(findings, inside.ignored + ignored)
-        self._remote[address] = _LintedDocument(
-            Path(address), address, judge, examined, name=address, counts=is_document
-        )
+        seen = Examined(findings, inside.ignored + ignored)
+        self._remote[address] = _LintedDocument(Path(address), address, judge, seen, name=address, counts=is_document)
 
     def configurations(self) -> list[Path]:
         return [path for path in self._documents if path.name in CONFIGURATIONS]

@@ -21,16 +21,6 @@ if TYPE_CHECKING:
 
 Kind = Literal["agis", "endpoint", "server", "recipes", "manifest", "ai", "agent"]
 
-KINDS: Final[dict[Kind, str]] = {
-    "agis": "AGIS document",
-    "endpoint": "endpoint file",
-    "server": "server configuration",
-    "recipes": "recipes",
-    "manifest": "manifest",
-    "ai": "/.well-known/ai document",
-    "agent": "agent identity document",
-}
-
 AGIS_NAMES: Final = {  # AGIS pointers for members of the contract model that AGIS names differently.
     "/semantic/impact": "/semantic/impact_tier",
     "/input_schema": "/input",

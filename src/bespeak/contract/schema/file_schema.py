@@ -18,7 +18,6 @@ MAX_NAME: Final = 255
 MOST_FILES: Final = 20  # files for one list in a form
 _SIZE, _TYPES = "x-max-bytes", "x-media-types"
 _PATTERN: Final = re.compile(r"[a-z0-9!#$&^_.+-]+/(?:\*|[a-z0-9!#$&^_.+-]+)")
-_MOST_DEPTH: Final = 32
 
 
 class FileField(NamedTuple):
@@ -129,7 +128,7 @@ def find_files(
     value: Any, schema: Any, root: Mapping[str, Any], at: str = "", depth: int = 0
 ) -> Iterator[tuple[Any, str | int, str, FileField]]:
     """Yield each file in a valid value: what contains it, its name or index there, its pointer and its limits."""
-    if depth > _MOST_DEPTH or not isinstance(value, dict | list):
+    if depth > 32 or not isinstance(value, dict | list):
         return
     for option in _options(schema, root):
         parts: list[tuple[Any, Any]] = [(index, option.get("items")) for index in range(len(value))]

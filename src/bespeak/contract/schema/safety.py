@@ -17,7 +17,6 @@ from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.source.pointer import pointer
 
 _LONGEST: Final = 1_000
-_DEEPEST: Final = 40
 _MANY: Final = 20  # number of repetitions from which a bound counts as unlimited
 _BACKTRACKING: Final = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9]|\\k<")
 _ALL: Final = (1 << 129) - 1  # set of all characters: ASCII, and one bit for all others
@@ -123,7 +122,7 @@ class _PatternReader:
         self.at = 0
 
     def choices(self, depth: int) -> list[list[_PatternPart]]:
-        if depth > _DEEPEST:
+        if depth > 40:
             raise _UnreadablePattern
         choices: list[list[_PatternPart]] = [[]]
         while self.at < len(self.text) and self.text[self.at] != ")":

@@ -148,7 +148,6 @@ class Validator:
 
 
 _cache: dict[bytes, Validator] = {}
-_CACHE_LIMIT: Final = 65_536
 
 
 def compile_schema(schema: Mapping[str, Any]) -> Validator | Fault:
@@ -172,7 +171,7 @@ def compile_schema(schema: Mapping[str, Any]) -> Validator | Fault:
             return Fault(shorten(error.message), pointer(error.instance_path))
         except ValueError as error:
             return Fault(shorten(str(error)))
-    if len(_cache) < _CACHE_LIMIT:
+    if len(_cache) < 65_536:
         _cache[key] = validator
     return validator
 
@@ -290,7 +289,6 @@ def non_finite(value: object) -> list[Violation]:
     return found
 
 
-_MOST_PRUNED_REFERENCES: Final = 8
 _Pruned = tuple[Any, frozenset[str]]  # a value without undeclared fields, and their names
 _Seen = dict[tuple[int, int], _Pruned]  # values that were pruned, by the identities of value and schema
 
@@ -317,7 +315,7 @@ class Pruner:
         key = (id(value), id(schema))
         found = seen.get(key)
         if found is None:
-            node = resolve(schema, self._schema, most=_MOST_PRUNED_REFERENCES)
+            node = resolve(schema, self._schema, most=8)
             options = node.get("anyOf") or node.get("oneOf")
             if options:
                 found = self._choose(value, options, seen)

@@ -507,7 +507,6 @@ _FORMATS: Final[Mapping[str, str]] = {
     "ipv6": "2001:db8::1",
     "uri": "https://example.com/",
 }
-_MAX_DEPTH: Final = 8
 _MAX_LENGTH: Final = 10_000
 
 
@@ -521,7 +520,7 @@ def sample(schema: Mapping[str, Any]) -> Any:
 
 
 def _guess(schema: object, depth: int) -> Any:
-    if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
+    if not isinstance(schema, Mapping) or depth > 8:
         return None
     if "const" in schema:
         return schema["const"]

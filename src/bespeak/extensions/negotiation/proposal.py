@@ -407,9 +407,7 @@ def _strings(value: Any) -> Iterator[tuple[bool, str]]:
 
 def _refuse(code: str, findings: list[Diagnostic]) -> Refused:
     """Refuse with 400, with every finding and its place in the definition."""
-    listed = [
-        {"field": finding.pointer.removeprefix("/endpoint"), "message": _say(finding)} for finding in findings[:10]
-    ]
+    listed = [{"field": one.pointer.removeprefix("/endpoint"), "message": _say(one)} for one in findings[:10]]
     return Refused(status.BAD_REQUEST, code, listed[0]["message"], {**listed[0], "violations": listed})
 
 

@@ -217,13 +217,11 @@ class Knowledge:
         self.changed: Callable[[], None] = lambda: None  # called after the snapshot has been replaced
 
     async def _take_in(self, store: Store) -> None:
-        before = revision = self.snapshot.revision
+        before = latest = self.snapshot.revision
         confirmed: dict[str, str] = await store.read(registry.ListConfirmed())
-        rows: list[registry.ArtifactRow] = await store.read(
-            registry.ListArtifacts(since=revision, limit=MOST_ARTIFACTS)
-        )
+        rows: list[registry.ArtifactRow] = await store.read(registry.ListArtifacts(since=latest, limit=MOST_ARTIFACTS))
         for row in rows:
-            revision = max(revision, row.revision)
+            latest = max(latest, row.revision)
             if len(self._contents) >= MOST_ARTIFACTS:
                 _logger.warning("the registry has more than %d artifacts; %s is not used", MOST_ARTIFACTS, row.id)
                 continue
@@ -231,9 +229,9 @@ class Knowledge:
             content = None if artifact is None else await self._read(artifact)
             if content is not None:
                 self._contents[row.kind, row.id, row.version] = content
-        if revision != before or confirmed != self._confirmed:
+        if latest != before or confirmed != self._confirmed:
             self._confirmed = confirmed
-            self.snapshot = await run_in_thread(self._snapshot, revision)
+            self.snapshot = await run_in_thread(self._snapshot, latest)
             self.changed()
 
     async def _read(self, artifact: registry.Artifact) -> _RegisteredContent | None:

@@ -192,7 +192,6 @@ REGISTER_SCOPE: Final = "semantic:register"
 _IRI: Final = {**LINE, "maxLength": MOST_IRI}
 _PAGE: Final = 100
 _MOST_CONTENT: Final = 1024 * 1024  # most bytes of the content in an answer; beyond, only its size is told
-_MOST_FINDINGS: Final = 20
 _CODES: Final = {SIGNATURE.id: "signature-refused", DOWNGRADE.id: "alignment-downgrade"}
 """Error of a refused document by the rule of a finding."""
 QUERY_ONTOLOGIES: Final = StandardMethod(
@@ -306,7 +305,7 @@ def show(row: store.ArtifactRow) -> dict[str, Any]:
 def _document_refusal(findings: Sequence[Diagnostic]) -> RefusedError:
     told = [
         {"rule": one.rule, "message": one.message, "place": str(one.location or ""), "pointer": one.pointer}
-        for one in findings[:_MOST_FINDINGS]
+        for one in findings[:20]
     ]
     message = "The document cannot be registered; the findings say why."
     code = next((_CODES[one.rule] for one in findings if one.rule in _CODES), "ontology-refused")

@@ -6,13 +6,12 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
-_LONGEST: Final = 64
 _LATEST: Final = 253_402_300_799  # last second of the year 9999, the latest that can be written
 
 
 def read_moment(text: str) -> datetime | None:
     """Parse a timestamp, in UTC if it has no offset; return None if it is not valid."""
-    if len(text) > _LONGEST:
+    if len(text) > 64:
         return None
     try:
         moment = datetime.fromisoformat(text)

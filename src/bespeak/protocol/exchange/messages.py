@@ -33,20 +33,14 @@ class Connection:
         certificate: bytes | None = None,
     ) -> None:
         self.face = face
-        self.peer = peer
-        """Host and port, for people."""
-        self.address = address
-        """Host alone, shared by all connections of one machine."""
+        self.peer = peer  # host and port, for people
+        self.address = address  # host alone, shared by all connections of one machine
         self.secure = secure
-        self.certificate = certificate
-        """Client certificate in DER, verified by TLS against the server's authorities."""
+        self.certificate = certificate  # client certificate in DER, verified by TLS against the server's authorities
         self.answered = 0
-        self.agent_id: str | None = None
-        """Agent of the last request that identified one."""
-        self.ended = False
-        """True if the peer is gone or the server stops, so that no stream is sent any more."""
-        self.interrupt: Callable[[], None] | None = None
-        """Ends the stream that is being sent; None without one."""
+        self.agent_id: str | None = None  # agent of the last request that identified one
+        self.ended = False  # True if the peer is gone or the server stops, so that no stream is sent any more
+        self.interrupt: Callable[[], None] | None = None  # ends the stream that is being sent; None without one
 
     def end(self) -> None:
         """End streams, now and later: the peer is gone, or the server stops."""
@@ -69,23 +63,18 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     """One call as received: not decoded, not trusted."""
 
     method: str
-    path: str
-    """Target up to the first `?`, with percent-encoding."""
+    path: str  # target up to the first `?`, with percent-encoding
     query: str
-    headers: Mapping[str, str]
-    """Headers with names in lower case, each at most once."""
+    headers: Mapping[str, str]  # headers with names in lower case, each at most once
     body: bytes
     connection: Connection
-    reads: bool = False
-    """True for a request that promises to change nothing, such as GET over HTTP."""
+    reads: bool = False  # True for a request that promises to change nothing, such as GET over HTTP
     prepared: Response | None = None
     """Answer of the face to a request that calls no endpoint. Only callers that may discover get it."""
     counted: bool = False
     """True if the face has counted the request against all rate limits, because it stores something first."""
-    files: Any = None
-    """Files of the call, a `CallFiles`; None if it has none."""
-    semantic: Any = None
-    """What the call means, a `Meaning`, once it is understood; None if it does not say."""
+    files: Any = None  # files of the call, a `CallFiles`; None if it has none
+    semantic: Any = None  # what the call means, a `Meaning`, once it is understood; None if it does not say
     streams: bool = False
     """True if the caller asks for a stream, and the face can send one. An AGTP request says it in a header."""
 
@@ -93,12 +82,9 @@ class Request(msgspec.Struct, frozen=True, gc=False):
 class Batch(msgspec.Struct, frozen=True, gc=False):
     """Items of a stream that are sent together."""
 
-    items: tuple[bytes, ...] = ()
-    """Items as JSON."""
-    ended: bool = False
-    """True if nothing follows."""
-    failure: Response | None = None
-    """Refusal that breaks the stream off; then nothing follows."""
+    items: tuple[bytes, ...] = ()  # items as JSON
+    ended: bool = False  # True if nothing follows
+    failure: Response | None = None  # refusal that breaks the stream off; then nothing follows
 
 
 class Stream(Protocol):
@@ -116,14 +102,10 @@ class Response(msgspec.Struct, frozen=True, gc=False):
 
     status: int
     body: bytes = b""
-    block: HeaderBlock = NO_HEADERS
-    """Headers known before the request."""
-    headers: tuple[tuple[str, str], ...] = ()
-    """Headers of this response alone."""
-    code: str | None = None
-    """The machine-readable name of a refusal; None for any other answer."""
-    stream: Stream | None = None
-    """Items that follow, if the caller asked for a stream; then the body is empty."""
+    block: HeaderBlock = NO_HEADERS  # headers known before the request
+    headers: tuple[tuple[str, str], ...] = ()  # headers of this response alone
+    code: str | None = None  # the machine-readable name of a refusal; None for any other answer
+    stream: Stream | None = None  # items that follow, if the caller asked for a stream; then the body is empty
 
     def header(self, name: str) -> str | None:
         """Return a header by name in any case."""

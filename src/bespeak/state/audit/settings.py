@@ -113,11 +113,9 @@ class AuditSettings:
             )
 
 
-def unknown_fields(
-    fields: Mapping[tuple[str, str], tuple[str, ...]], endpoints: Iterable[Endpoint]
-) -> list[Diagnostic]:
+def unknown_fields(fields: Mapping[tuple[str, str], tuple[str, ...]], known: Iterable[Endpoint]) -> list[Diagnostic]:
     """Return a warning for each endpoint and field of `[audit.fields]` that does not exist."""
-    served = {endpoint.key: endpoint for endpoint in endpoints}
+    served = {endpoint.key: endpoint for endpoint in known}
     findings = []
     for (method, path), names in fields.items():
         endpoint = served.get((method, path))

@@ -201,7 +201,6 @@ Signing = Literal["each", "checkpoints"]
 RECORD: Final = "JWT"
 MOST_HEADS: Final = 50_000  # limit of agents whose chain head is in memory; others are read from the store
 _EMPTY: Final = bytes(DIGEST_SIZE)
-_MOST_CLOSED: Final = 64
 
 
 class StreamHead(msgspec.Struct, frozen=True):
@@ -318,7 +317,7 @@ class ChainSealer:
         if self._sequence == kept.count:
             return
         if kept.count:
-            self._closed = (*self._closed, kept)[-_MOST_CLOSED:]
+            self._closed = (*self._closed, kept)[-64:]
         self._anchored = self._kept_anchor
         self._open_stream()
 

@@ -28,7 +28,6 @@ from bespeak.state.identity.jws import Jws
 from bespeak.state.identity.key_files import SignatureStatus, TrustedKeys, check_signature
 
 Faults = Iterator["TrailFault"]
-_MOST_GAPS: Final = 10_000
 _MOST_HEADS: Final = 100_000  # limit of chains whose last record is in memory; others are looked up
 
 
@@ -110,7 +109,7 @@ class StreamCheck:
         told = place.stream_digest if place is not None else self._digest.hex()
         if sequence > self.count + 1:
             self._gaps.append(RecordGap(self.count + 1, sequence - 1, record.audit_id))
-            if len(self._gaps) > _MOST_GAPS:
+            if len(self._gaps) > 10_000:
                 yield self._missing(self._gaps.pop(0))
             yield from self._judge(sequence - 1, told, record.audit_id)
         elif told != self._digest.hex():

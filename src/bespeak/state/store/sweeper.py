@@ -34,9 +34,7 @@ class PurgeExpired(Command, frozen=True):
     """Remove up to `limit` expired rows of each table."""
 
     limit: int = 500
-    kept: float = (
-        30 * 86400.0
-    )  # seconds for which confirmations, delegations, proposals and API keys are kept after their end
+    kept: float = 30 * 86400.0  # seconds for which rows that operators can still see are kept after their end
 
     def steps(self) -> Result[int]:
         removed = 0

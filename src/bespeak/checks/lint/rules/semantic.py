@@ -327,13 +327,11 @@ def check_hints(declared: Declared, context: LintContext) -> Iterator[Diagnostic
                 yield EMPTY_HINT.at(declared.endpoint, pointer, message, advice)
 
 
-def _unknown(
-    declared: Declared, name: str, pointer: str, known: Mapping[str, Any], hints: Mapping[str, Any]
-) -> Diagnostic:
+def _unknown(declared: Declared, name: str, at: str, known: Mapping[str, Any], hints: Mapping[str, Any]) -> Diagnostic:
     message = f"parameter_hints names {brief(name)}, which is not a parameter of the input"
     near = get_close_matches(name[:40], [key for key in list(known)[:_MOST] if key not in hints], n=1)
     if not near:
         advice = f"The parameters are {', '.join(list(known)[:8])}."
-        return UNKNOWN_PARAMETER.at(declared.endpoint, pointer, message, advice, on_key=True)
-    fix = Fix(f"Rename it to {near[0]}", (Change("rename", pointer, key=near[0]),), safe=False)
-    return UNKNOWN_PARAMETER.at(declared.endpoint, pointer, message, f"Did you mean {near[0]}?", fix, on_key=True)
+        return UNKNOWN_PARAMETER.at(declared.endpoint, at, message, advice, on_key=True)
+    fix = Fix(f"Rename it to {near[0]}", (Change("rename", at, key=near[0]),), safe=False)
+    return UNKNOWN_PARAMETER.at(declared.endpoint, at, message, f"Did you mean {near[0]}?", fix, on_key=True)

@@ -113,9 +113,7 @@ def read_wish(proposal: Endpoint, vocabulary: ServiceNouns, *, is_part: bool = F
     )
     known = PathResource(resource.segments, noun, _known(resource.parent, vocabulary), resource.view, resource.owners)
     reads = is_reading(proposal.method)
-    outputs = tuple(
-        replace(field, is_wanted=True) for field in read_outputs(yields, known, vocabulary, is_listing=reads)
-    )
+    outputs = tuple(replace(one, is_wanted=True) for one in read_outputs(yields, known, vocabulary, is_listing=reads))
     tables = tuple(
         _table(field, outputs, noun, vocabulary)
         for field in outputs

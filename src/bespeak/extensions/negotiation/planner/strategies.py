@@ -74,10 +74,10 @@ class SingleSearch:
         self._search.spend()
         found = []
         for call in sorted(state.calls, key=lambda one: (not one.operation.impact, one.number)):
-            score, other = (0.0, None) if call.is_per_row else self._answer(field, call.operation)
-            if other is not None:
+            score, near = (0.0, None) if call.is_per_row else self._answer(field, call.operation)
+            if near is not None:
                 found.append(
-                    _with(state, field, Option(CallResult(call, other), frozenset(), frozenset((call,))), score)
+                    _with(state, field, Option(CallResult(call, near), frozenset(), frozenset((call,))), score)
                 )
             if found and call.operation.impact:
                 return found  # what a change answers is about the change, and nothing else is

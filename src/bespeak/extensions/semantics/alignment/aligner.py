@@ -64,6 +64,7 @@ _GROUPS: Final[Mapping[str, str]] = {
         ("integer", "int", "long", "short", "byte", "decimal", "float", "double", "unsignedShort"), "number"
     ),
     **dict.fromkeys(("nonNegativeInteger", "positiveInteger", "unsignedInt", "unsignedLong"), "number"),
+    "unsignedShort": "number",
     **dict.fromkeys(("date", "dateTime", "time", "gYear", "gYearMonth", "dateTimeStamp"), "time"),
     "boolean": "boolean",
 }

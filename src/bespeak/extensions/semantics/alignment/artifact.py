@@ -20,8 +20,6 @@ from bespeak.state.identity.jws import PublicKey
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, has_errors
 from bespeak.text.source.tree import Location
 
-_MOST_FINDINGS: Final = 50
-
 
 class Trust(msgspec.Struct, frozen=True, kw_only=True):
     keys: Mapping[str, PublicKey] = {}  # keys that may sign, by key id
@@ -114,7 +112,7 @@ def check_alignment(
     count = 0
     for place, rule in enumerate(alignment.rules):
         for (side, _, ontology), iri, member in zip(sides, (rule.source, rule.target), ("from", "to"), strict=True):
-            if ontology is not None and iri not in ontology.terms and count < _MOST_FINDINGS:
+            if ontology is not None and iri not in ontology.terms and count < 50:
                 count += 1
                 message = f"{brief(iri)} is not a term of the {side} ontology {brief(ontology.id)}"
                 yield rules.UNKNOWN_TERM.found(message, Location(file), f"/mappingRules/{place}/{member}")

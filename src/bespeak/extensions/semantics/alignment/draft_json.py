@@ -19,7 +19,6 @@ from bespeak.text.source.tree import Location
 
 MOST_BYTES: Final = 16 * 1024 * 1024
 MOST_RULES: Final = 100_000
-_MOST_FINDINGS: Final = 50
 
 
 class AlignmentDocument(msgspec.Struct, frozen=True):
@@ -48,7 +47,7 @@ class Collector:
     def report(self, rule: Rule, message: str, place: RulePlace, *, warning: bool = False) -> None:
         """Add a finding. Those beyond the limit are not listed, but an error still refuses the artifact."""
         self._refused |= not warning
-        if len(self.findings) < _MOST_FINDINGS:
+        if len(self.findings) < 50:
             where = Location(self._file, place.line)
             self.findings.append(rule.found(message, where, place.pointer, severity="warning" if warning else None))
 

@@ -419,7 +419,6 @@ MEDIA_TYPES: Final[Mapping[str, AlignmentNotation]] = {
     "text/tab-separated-values": "sssom",
     "application/rdf+xml": "alignment",
 }
-_HEAD: Final = 256 * 1024
 _READERS: Final[Mapping[AlignmentNotation, Callable[[bytes, str], AlignmentDocument]]] = {
     "json": read_json,
     "sssom": read_sssom,
@@ -436,7 +435,7 @@ def is_alignment(data: bytes) -> bool:
     """Return True for a document that looks like an artifact, not like an ontology."""
     notation = alignment_notation(data)
     sign = {"json": b'"mappingRules"', "alignment": b"/heterogeneity/alignment", "sssom": b"subject_id\t"}[notation]
-    return sign in (data if notation == "json" else data[:_HEAD])
+    return sign in (data if notation == "json" else data[: 256 * 1024])
 
 
 def read_alignment(data: bytes, file: str, notation: AlignmentNotation | None = None) -> AlignmentDocument:

@@ -47,7 +47,6 @@ def _present(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 LABEL: Final = "semprofile"  # label of the submessage that holds the envelope
-_MOST_PARTS: Final = 100
 
 
 def _find_nlip_envelope(message: dict[str, Any]) -> Any:
@@ -57,7 +56,7 @@ def _find_nlip_envelope(message: dict[str, Any]) -> Any:
     """
     members = _members(message)
     parts = members.get("submessages", [])
-    if not {"format", "content"} <= set(members) or not isinstance(parts, list) or len(parts) > _MOST_PARTS:
+    if not {"format", "content"} <= set(members) or not isinstance(parts, list) or len(parts) > 100:
         return None
     labelled, others = [], []
     for part in (_members(one) for one in parts if isinstance(one, dict)):

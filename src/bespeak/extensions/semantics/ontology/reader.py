@@ -164,7 +164,6 @@ _NOT_TERMS: Final = frozenset(
 _BUILT_IN: Final = (OWL, RDF, RDFS, OBO)
 _LITERAL_RANGES: Final = (XSD, f"{RDFS}Literal", f"{RDF}langString", f"{RDF}PlainLiteral")
 _SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
-_MOST_FINDINGS: Final = 20
 
 
 def read_ontology(
@@ -311,11 +310,8 @@ class _OntologyBuilder:
         return tuple(kept)
 
     def _report(self, finding: Diagnostic) -> None:
-        if len(self._findings) < _MOST_FINDINGS:
+        if len(self._findings) < 20:
             self._findings.append(finding)
-
-
-_CHUNK: Final = 1024 * 1024
 
 
 def read_bytes(path: Path, limits: OntologyLimits = LIMITS) -> bytes | Diagnostic:
@@ -327,7 +323,7 @@ def read_bytes(path: Path, limits: OntologyLimits = LIMITS) -> bytes | Diagnosti
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return _unreadable(path, "is not a regular file")
             data = bytearray()
-            while chunk := os.read(descriptor, min(_CHUNK, limits.size + 1 - len(data))):
+            while chunk := os.read(descriptor, min(1024 * 1024, limits.size + 1 - len(data))):
                 data += chunk
                 if len(data) > limits.size:
                     refuse_size(str(path), data.count(b"\n") + 1, limits)
