@@ -68,7 +68,9 @@ DEFAULT_CHANGED: Final = contract("C139", "default-changed", "changed", "The def
 ANNOTATION_CHANGED: Final = contract(
     "C140", "annotation-changed", "changed", "An annotation of a schema is changed; validation ignores it."
 )
-UNCOMPARABLE: Final = wire("C141", "not-comparable", "changed", "Two schemas differ in a way that cannot be analysed.")
+NOT_COMPARABLE: Final = wire(
+    "C141", "not-comparable", "changed", "Two schemas differ in a way that cannot be analysed."
+)
 
 Side = Literal["request", "response"]
 
@@ -111,7 +113,7 @@ _LEVELS: Final[dict[ChangeRule, tuple[Level, Level]]] = {  # For what a client s
     ALTERNATIVES_CHANGED: ("risky", "risky"),
     DEFAULT_CHANGED: ("risky", "safe"),
     ANNOTATION_CHANGED: ("risky", "risky"),
-    UNCOMPARABLE: ("risky", "risky"),
+    NOT_COMPARABLE: ("risky", "risky"),
 }
 
 _ADVICE: Final[dict[tuple[Side, Level], str]] = {
@@ -198,7 +200,7 @@ class _SchemaComparison:
         """Report once that the comparison is incomplete."""
         if not self._gave_up:
             self._gave_up = True
-            self._add(UNCOMPARABLE, spot, f"the old and the new schema differ, and {why}")
+            self._add(NOT_COMPARABLE, spot, f"the old and the new schema differ, and {why}")
 
     def _compare_schemas(self, old: Schema, new: Schema, spot: SchemaSpot) -> None:
         self._annotations(old, new, spot)
@@ -375,7 +377,7 @@ class _SchemaComparison:
                 # With equal text, the references may have changed.
                 if keyword in ("$ref", "$dynamicRef") or (not self._same_definitions and _refers(after)):
                     message = f"`{keyword}` reads the same, and what it refers to cannot be followed"
-                    self._add(UNCOMPARABLE, here, message, after, after)
+                    self._add(NOT_COMPARABLE, here, message, after, after)
                 continue
             message = f"`{keyword}` {_shown(before)} -> {_shown(after)}"
             if keyword not in _CONDITIONS | _UNORDERED:

@@ -235,7 +235,7 @@ async def _register(store: Store, command: registry.RegisterArtifact) -> registr
         done = await store.do(command)
         if not isinstance(done, Conflict) or done.reason != "changed":
             break
-    return done if isinstance(done, Conflict) else done[0]  # type: ignore[no-any-return]
+    return done if isinstance(done, Conflict) else done[0]
 
 
 _MOST_SHOWN = 50

@@ -113,9 +113,9 @@ class AuditSettings:
             )
 
 
-def unknown_fields(fields: Mapping[tuple[str, str], tuple[str, ...]], known: Iterable[Endpoint]) -> list[Diagnostic]:
+def unknown_fields(fields: Mapping[tuple[str, str], tuple[str, ...]], existing: Iterable[Endpoint]) -> list[Diagnostic]:
     """Return a warning for each endpoint and field of `[audit.fields]` that does not exist."""
-    served = {endpoint.key: endpoint for endpoint in known}
+    served = {endpoint.key: endpoint for endpoint in existing}
     findings = []
     for (method, path), names in fields.items():
         endpoint = served.get((method, path))

@@ -387,8 +387,7 @@ class SqliteStore(Store):
             self._lock.release()
 
     def _read(self, command: Command) -> Any:
-        if self._closed:
-            raise StoreUnavailableError(f"The store {self._path} is closed.")
+        self._check_open()
         connection = None
         try:
             try:
@@ -409,6 +408,10 @@ class SqliteStore(Store):
                 connection.close()
             elif connection is not None:
                 self._readers.put(connection)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreUnavailableError(f"The store {self._path} is closed.")
 
     def _fault(self, error: sqlite3.Error) -> StoreError:
         if not is_outage(error):
