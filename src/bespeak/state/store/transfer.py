@@ -53,10 +53,6 @@ class TableShape:
     key: tuple[str, ...]  # columns of the primary key, in order
 
     @property
-    def is_numbered(self) -> bool:
-        return self.key == ("position",)
-
-    @property
     def expires(self) -> bool:
         return any(column.name == "expires" and column.required for column in self.columns)
 
@@ -159,7 +155,7 @@ class FillTables(Command, frozen=True):
         except WrongRowError as error:
             return Conflict("wrong-row", {"line": error.line, "message": str(error)})
         for shape in shapes().values():
-            if shape.is_numbered:
+            if shape.key == ("position",):
                 yield Statement(f"{{advance {shape.name}}}")
         return count
 
