@@ -74,4 +74,4 @@ class Lateness(TypedDict):
 async def sleeper(run: Run, until: datetime) -> Lateness:
     """Sleep until a time."""
     await run.sleep(until=until.astimezone(UTC))
-    return {"seconds": (await run.now() - until).total_seconds()}
+    return {"seconds": (run.now() - until).total_seconds()}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from datetime import timedelta
+from contextvars import ContextVar
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -21,12 +22,12 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.extensions.workflows import durable, store, turn
 from bespeak.extensions.workflows.functions import MOST_MAPPED
-from bespeak.extensions.workflows.spec import Spec
+from bespeak.extensions.workflows.spec import Spec, encode
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
 from bespeak.state.store.commands.cases import DecideCase
-from bespeak.state.store.commands.records import ChangeRecord
+from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, PutRecord
 from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Conflict
 
@@ -620,6 +621,65 @@ async def test_budget_is_counted_over_replays() -> None:
         found = await ended(bench, run_id)
         assert (found.record.state, travel.done) == ("failed", ["seat"])
         assert "budget" in output(found)["code"]
+
+
+async def test_runs_that_wake_together_have_their_own_authority_and_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durable, "_SHORT", 0.0)  # so that they are put away
+    travel, seen = Travel(), ContextVar("seen", default="")
+
+    @travel.app.endpoint("BOOK", "/seat", impact="reversible", scopes=["booking:seat"])
+    async def seat(context: Context) -> dict[str, Any]:
+        """Book a seat.
+
+        Outcome: A seat is booked.
+        """
+        return {"guest": context.agent_id}
+
+    @travel.app.workflow("trip")
+    async def trip(run: Run, at: datetime, books: bool) -> dict[str, Any]:
+        """Sleep, and perhaps book a seat."""
+        await run.sleep(until=at)
+        before, found = seen.get(), {"guest": run.agent_id}
+        seen.set(run.id)
+        try:
+            found = await run.call("BOOK", "/seat") if books else found
+        except StepError as error:
+            found = {"guest": error.code}
+        return {**found, "before": before}
+
+    async with travel.serving() as bench:
+        scopes, wanted = ("activation:run", "activation:run, booking:seat"), {}
+        at = datetime.now(UTC) + timedelta(seconds=1)
+        for agent in (AGENT, OTHER):
+            for scope in scopes:
+                for books in (False, True):
+                    more = {"agent": agent, "authority_scope": scope, "prefer": "respond-async"}
+                    reply = await run(bench, "trip", {"at": at.isoformat(), "books": books}, **more)
+                    guest = "scope-violation" if books and scope == scopes[0] else agent
+                    wanted[reply.json["result"]["run_id"]] = {"guest": guest, "before": ""}
+        assert {run_id: output(await ended(bench, run_id)) for run_id in wanted} == wanted
+
+
+async def test_a_run_that_another_process_has_claimed_meanwhile_is_not_ended_by_the_first() -> None:
+    travel = Travel()
+
+    @travel.app.workflow("trip")
+    async def trip(run: Run) -> dict[str, Any]:
+        """Return at once."""
+        return {"now": run.now().isoformat()}
+
+    async with travel.serving() as bench:
+        authority = Authority(AGENT, ("activation:run",), {})
+        data = encode(Spec("RUN", (), authority, 4e12, given={}, workflow="trip")).decode()
+        await bench.store.do(PutRecord("run-1", "workflow", AGENT, "running", data, delay=3600.0))
+        due = ChangeRecord("run-1", ("workflow",), ("running",), "running", delay=-1.0)
+        first, second = [(await bench.store.do(due, ClaimDue("workflow", 1, 3600.0)))[1] for _ in range(2)]
+        workflows = bench.bench.server.part("workflows")
+        await workflows.take_over(first)
+        found = await workflows.find("run-1")
+        assert (found.record.state, found.rows) == ("running", [])
+        await workflows.take_over(second)
+        assert (await workflows.find("run-1")).record.state == "completed"
 
 
 async def test_a_run_that_is_woken_too_early_sleeps_again() -> None:

@@ -12,6 +12,8 @@ from tests.workflow_functions import Travel, begin, ended, eventually, output, r
 
 from bespeak import ContractError, Refusal, Run
 from bespeak.extensions.workflows import start
+from bespeak.state.store.commands.records import ChangeRecord
+from bespeak.state.store.store import Conflict
 
 pytestmark = pytest.mark.anyio
 
@@ -174,7 +176,7 @@ def test_what_is_not_a_workflow_function_is_refused_when_it_is_declared() -> Non
         declared.version(2)(fine)
 
 
-async def test_one_record_that_cannot_be_driven_keeps_no_other_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_record_that_cannot_be_driven_keeps_no_other_from_it() -> None:
     travel = Travel()
     staying(travel)
     async with travel.serving() as bench:
@@ -182,14 +184,8 @@ async def test_one_record_that_cannot_be_driven_keeps_no_other_from_it(monkeypat
         runs = [await begin(bench, "stay", guest="ann", signal=True) for _ in range(3)]
         for run_id in runs:
             await ended(bench, run_id, "sleeping")
-        taking = workflows._take
-
-        async def take(record: Any, rows: Any) -> None:
-            if record.record_id == runs[0]:
-                raise ValueError("a record of another time")
-            await taking(record, rows)
-
-        monkeypatch.setattr(workflows, "_take", take)
+        of_another_time = ChangeRecord(runs[0], ("workflow",), ("sleeping",), "sleeping", data="{}", delay=3600.0)
+        assert not isinstance(await bench.store.do(of_another_time), Conflict)
         await asyncio.gather(*(workflows.signal(run_id, "payment", 1) for run_id in runs))
         for run_id in runs[1:]:
             assert (await ended(bench, run_id)).record.state == "completed"

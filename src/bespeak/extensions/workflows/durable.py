@@ -119,6 +119,7 @@ class DurableEngine(Branching):
         super().__init__(dispatcher, store, spec, call, journal)
         self._pace = pace
         self._begun: Program | None = None
+        self._rest: Coroutine[Any, Any, Any] | None = None  # what `begin` has left of it
         self._root: Scope | None = None
         self._ahead: Asked | BaseException | None = None  # what the program asked for before the last step was noted
         self._unseen: set[int] = set()  # rows that the program has not asked for yet
@@ -146,6 +147,29 @@ class DurableEngine(Branching):
         """Return a noted answer as the program gets it, or Failed. Never raises."""
         return _decode(text)
 
+    def begin(self) -> Command | None:
+        """Run the program until it has to wait; return the command that ends the workflow if it never has to.
+
+        What is left of it is done by `run`. A workflow that has slept often ends at once, and then needs no task.
+        """
+        rows = self.journal.rows
+        is_plain = self.journal.state == RUNNING and END not in rows and time.time() < self.spec.deadline
+        if not is_plain or any(row.state == STARTED for row in rows.values()):
+            return None
+        self._count_spent()
+        try:
+            found = self._start()
+            if type(found) is CoroutineType:
+                self._rest = found
+                return None
+            row = self._conclude(found)
+        except Exception as error:  # noqa: BLE001 - `run` finds it
+            self._rest = _fail_later(error)
+            return None
+        if row is not None:
+            self.journal.add(row)
+        return self.ending(COMPLETED)
+
     async def run(self) -> bool:
         """Do what is left, until it ends, waits or is paused; return False if another process has taken it over."""
         self._bounded = task = asyncio.current_task()
@@ -163,10 +187,10 @@ class DurableEngine(Branching):
         except LostError:
             return False
         finally:
-            self._put_down()
+            self.put_down()
         return self.journal.state != TAKEN
 
-    def _put_down(self) -> None:
+    def put_down(self) -> None:
         """Drop the program. What it does in `finally` is not carried out; it does it again when it runs again."""
         if self._timer is not None:
             self._timer.cancel()
@@ -174,11 +198,17 @@ class DurableEngine(Branching):
             self._renewing.cancel()
         self._ahead, self._is_away, self._cut = None, False, {}
         program, self._begun = self._begun, None
+        if self._rest is not None:
+            self._rest.close()
+            self._rest = None
         self._leaves, self._waits = 1, {}
         if program is not None:
             close(program)
 
     async def _do(self) -> None:
+        if self._rest is not None:
+            await self._work()
+            return
         rows = self.journal.rows
         if self.journal.state in (PAUSED, WAITING, SLEEPING):
             await self._write(RUNNING)
@@ -196,14 +226,19 @@ class DurableEngine(Branching):
         else:
             await self._work()
 
-    async def _work(self) -> None:
+    def _start(self) -> Any:
+        """Run the program from its beginning; return its value, or a coroutine of it."""
         self._misfit = None
         self._unseen = {number for number in self.journal.rows if number > 0}
         self._size = sum(len(row.output) for row in self.journal.rows.values())
         self._root = Scope()
+        self._begun = self.program()
+        return self.advance(self._begun, self._root)
+
+    async def _work(self) -> None:
+        rest, self._rest = self._rest, None
         try:
-            self._begun = self.program()
-            value = self.advance(self._begun, self._root)
+            value = self._start() if rest is None else rest
             value = await value if type(value) is CoroutineType else value
             row = None if self.journal.state == COMPLETED else self._conclude(value)
         except DiffersError as error:
@@ -286,7 +321,8 @@ class DurableEngine(Branching):
 
     def _step(self, program: Program, scope: Any, given: Any) -> Asked:
         # The program is not the task: a timeout or a task group in it would cancel the whole drive later.
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task(loop)
         if task is not None:
             asyncio.tasks._leave_task(loop, task)
         try:
@@ -328,7 +364,8 @@ class DurableEngine(Branching):
 
     async def _answer_later(self, asked: Asked, scope: Any) -> Any:
         await self._admit(asked.number)
-        return await getattr(self, f"ask_{asked.kind}")(asked, scope)
+        found = getattr(self, f"ask_{asked.kind}")(asked, scope)
+        return await found if type(found) is CoroutineType else found
 
     async def _admit(self, number: int) -> None:
         """Let nothing further begin in a workflow that is paused or cancelled, or has no time left."""
@@ -342,9 +379,9 @@ class DurableEngine(Branching):
     def _row(self, asked: Asked, state: str, output: str, **more: Any) -> StepRow:
         earlier, now = self.journal.rows.get(asked.number), time.time()
         began = now if earlier is None or earlier.began is None else earlier.began
-        more = {"attempt": 1, "code": 0, "began": began, "ended": now, **more}
         self._size += len(output)
-        return StepRow(asked.number, state=state, output=output, asked=asked.what, digest=digest_of(asked), **more)
+        row = StepRow(asked.number, 1, state, 0, output, asked.what, digest_of(asked), began, now)
+        return msgspec.structs.replace(row, **more) if more else row
 
     def _find_excess(self) -> StepError | None:
         if len(self.journal.rows) < MOST_ROWS and self._size <= MOST_BYTES:
@@ -524,11 +561,17 @@ class DurableEngine(Branching):
         except StepError as error:
             return self._failed(asked, error.error)
 
-    async def ask_sleep(self, asked: Asked, scope: Any) -> None:
+    def ask_sleep(self, asked: Asked, scope: Any) -> Coroutine[Any, Any, None] | None:
         """Wait until a time: `more` is the number of seconds, or a time since 1970 in a tuple."""
-        row, more = self.journal.rows.get(asked.number), asked.more
-        until: float = more[0] if isinstance(more, tuple) else time.time() + more
+        row, more, now = self.journal.rows.get(asked.number), asked.more, time.time()
+        until: float = more[0] if isinstance(more, tuple) else now + more
         until = min(self.spec.deadline + 1.0, until) if row is None else _decode(row.output)
+        if until > now:
+            return self._sleep(asked, until)
+        self.journal.add(self._row(asked, DONE, "null"), lazy=True)
+        return None
+
+    async def _sleep(self, asked: Asked, until: float) -> None:
         while (left := until - time.time()) > 0:
             if left <= _SHORT and self._leaves == 1:
                 await asyncio.sleep(left)
@@ -689,6 +732,10 @@ class _Noting:
         """Take the state of the workflow that the note has found; return the response as it is."""
         self._engine.journal.learn(state)
         return response
+
+
+async def _fail_later(error: Exception) -> None:
+    raise error
 
 
 async def _within(seconds: float, waiting: Coroutine[Any, Any, Any]) -> Any:

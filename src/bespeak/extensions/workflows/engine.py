@@ -9,6 +9,7 @@ import random
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from contextvars import Context, copy_context
 from typing import Any, Final
 
 import msgspec
@@ -50,7 +51,7 @@ from bespeak.runtime.call import JoinedCall, RoutedCall, ordered_id
 from bespeak.runtime.concurrency import Pace, cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.handling import OpenLimit, to_json
-from bespeak.runtime.identity.authority import restore_call
+from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.state.store.commands.records import FindRecord, PutRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Store
 
@@ -62,6 +63,7 @@ _MOST_NAME: Final = 256  # characters of a Task-ID by which a workflow can be fo
 _ELSEWHERE: Final = 10.0  # seconds after which a run whose code is not here is due again, for other machines
 _FIRST_LOOK: Final = 0.1  # seconds after which a caller hears how far its workflow is; most have ended then
 _LONGEST_LOOK: Final = 2.0  # seconds between two looks
+_AT_ONCE: Final = 100  # workflows that are begun without a pause, which calls have to wait for
 _MOST_DRIVEN: Final = 1_000  # workflows that a process drives at the same time before it claims more
 
 
@@ -114,7 +116,7 @@ class Workflows:
             return done.details["record_id"] if done.reason == "exists" and done.details else done
         restored = call if call.method == spec.method else restore_call(spec.authority, call.server, spec.method)
         if not isinstance(restored, Refused):
-            self._drive(done[0], spec, restored, WorkflowJournal(planned.record_id, 0, self._lease))
+            self._drive(done[0], self._make(spec, restored, WorkflowJournal(planned.record_id, 0, self._lease)))
         return planned.record_id
 
     async def plan(self, call: RoutedCall, spec: Spec, *, delay: float = 0.0) -> PutRecord | Conflict:
@@ -220,59 +222,77 @@ class Workflows:
     async def take_over(self, records: Sequence[Record]) -> None:
         """Drive workflows that are due: their process died, their pause is over, or something was decided."""
         journals = await self._store.read(ReadJournals(tuple(record.record_id for record in records)))
-        for record in records:
-            held = self._journals.get(record.record_id)
-            if held is not None and not self._driving[record.record_id].done():
-                held.adopt(record.fence, record.state)  # it was resumed or cancelled while a step runs here
-                continue
-            try:
-                await self._take(record, journals[record.record_id])
-            except StoreError:
-                raise
-            except Exception as error:  # one bad record must not keep the others
-                _logger.error("%s cannot be driven; it is tried again later", record.record_id, exc_info=error)
+        loop = asyncio.get_running_loop()
+        writing: list[asyncio.Task[Any]] = []
+        for start in range(0, len(records), _AT_ONCE):
+            callers: dict[str, tuple[Authority, RoutedCall | Refused]] = {}
+            for record in records[start : start + _AT_ONCE]:
+                held = self._journals.get(record.record_id)
+                if held is not None and not self._driving[record.record_id].done():
+                    held.adopt(record.fence, record.state)  # it was resumed or cancelled while a step runs here
+                    continue
+                try:
+                    command = self._take(record, journals[record.record_id], callers)
+                except Exception as error:  # one bad record must not keep the others
+                    _logger.error("%s cannot be driven; it is tried again later", record.record_id, exc_info=error)
+                    continue
+                if command is not None:
+                    writing.append(loop.create_task(self._store.do(command)))
+            await asyncio.sleep(0)  # calls come in between, and what has ended is written meanwhile
+        for done in await asyncio.gather(*writing, return_exceptions=True):
+            if isinstance(done, BaseException):
+                _logger.warning("a workflow continues when its lease ends: %s", done)
         # What is claimed is driven at once, because nobody renews a lease before that.
         while len(self._driving) > _MOST_DRIVEN:
             await asyncio.wait(self._driving.values(), return_when=asyncio.FIRST_COMPLETED)
 
-    async def _take(self, record: Record, rows: Sequence[StepRow]) -> None:
+    def _take(
+        self, record: Record, rows: Sequence[StepRow], callers: dict[str, tuple[Authority, RoutedCall | Refused]]
+    ) -> Command | None:
+        """Drive a workflow; return the command that is left to do if that is all, and it needs no task."""
         spec = decode(record.data)
         journal = WorkflowJournal(record.record_id, record.fence, self._lease, rows, record.state)
         ends = record.state == CANCELLING or time.time() >= spec.deadline  # it is undone, which takes no code
         if not ends and spec.workflow is not None and not self._has(spec):
             message = "%s began with version %d of %s, which is not here; it is left to others"
             _logger.warning(message, record.record_id, spec.version, spec.workflow)
-            await self._store.do(journal.write(delay=random.uniform(1.0, _ELSEWHERE)))  # noqa: S311 - not a secret
-            return
-        call = restore_call(spec.authority, self._dispatcher.server, spec.method)
+            return journal.write(delay=random.uniform(1.0, _ELSEWHERE))  # noqa: S311 - not a secret
+        # Many that fall due at the same time are of the same caller, which need not be judged again within a moment.
+        authority, call = callers.get(f"{record.owner} {spec.method}", (None, None))
+        if call is None or authority != spec.authority:
+            call = restore_call(spec.authority, self._dispatcher.server, spec.method)
+            callers[f"{record.owner} {spec.method}"] = spec.authority, call
         if not isinstance(call, Refused):
-            self._drive(record, spec, call, journal)
-            return
+            context = copy_context()
+            drive = self._make(spec, RoutedCall(call, call.route), journal)
+            ended = context.run(drive.begin)
+            if ended is None:
+                self._drive(record, drive, context)
+            return ended
         _logger.warning("%s ends: %s", record.record_id, call.message)
         # What was done stays done: to undo it, too, needs authority.
         journal.refuse_next(len(spec.steps), call)
         state = CANCELLED if record.state == CANCELLING else FAILED
         ended = journal.write(state, kept=KEPT)
-        if spec.callback is not None:
-            await self._store.do(EndRun(ended, tell_end(spec, journal, state, self._dispatcher.server)))
-        else:
-            await self._store.do(ended)
+        if spec.callback is None:
+            return ended
+        return EndRun(ended, tell_end(spec, journal, state, self._dispatcher.server))
 
     def _has(self, spec: Spec) -> bool:
         joined = self.functions.get(spec.workflow or "")
         return joined is not None and str(spec.version) in joined.routes
 
-    def _drive(self, record: Record, spec: Spec, call: RoutedCall, journal: WorkflowJournal) -> None:
+    def _make(self, spec: Spec, call: RoutedCall, journal: WorkflowJournal) -> DurableEngine:
         given = (self._dispatcher, self._store, spec, call, journal)
-        drive: DurableEngine
         if spec.workflow is None:
-            drive = StepsEngine(*given, pace=self._pace)
-        else:
-            drive = FunctionDrive(*given, pace=self._pace, joined=self.functions.get(spec.workflow))
-        run = self._run(record, drive)
-        task = asyncio.get_running_loop().create_task(run, name=f"bespeak-{record.record_id}")
-        self._driving[record.record_id], self._journals[record.record_id] = task, journal
-        task.add_done_callback(lambda done: self._finished(record.record_id, done))
+            return StepsEngine(*given, pace=self._pace)
+        return FunctionDrive(*given, pace=self._pace, joined=self.functions.get(spec.workflow))
+
+    def _drive(self, record: Record, drive: DurableEngine, context: Context | None = None) -> None:
+        name, run = f"bespeak-{record.record_id}", self._run(record, drive)
+        task = asyncio.get_running_loop().create_task(run, name=name, context=context)
+        self._driving[record.record_id], self._journals[record.record_id] = task, drive.journal
+        task.add_done_callback(lambda done: self._finished(record.record_id, done, drive))
 
     async def _run(self, record: Record, drive: DurableEngine) -> Workflow | None:
         """Drive a workflow as far as it goes; return None if another process has taken it over."""
@@ -289,7 +309,8 @@ class Workflows:
             await self._do(release)
         return None
 
-    def _finished(self, workflow_id: str, task: asyncio.Task[Workflow | None]) -> None:
+    def _finished(self, workflow_id: str, task: asyncio.Task[Workflow | None], drive: DurableEngine) -> None:
+        drive.put_down()  # it may have been cancelled before it ran
         if self._driving.get(workflow_id) is task:
             del self._driving[workflow_id], self._journals[workflow_id]
         error = None if task.cancelled() else task.exception()

@@ -64,6 +64,11 @@ _WRITE_MANY: Final = f"""
     {_WRITE} SELECT c.record_id, {", ".join(f"p.{name}" for name in _NAMES)}
     FROM {{parts}} AS p JOIN {{change}} AS c USING (n) {_OVER}
 """
+_CHANGE: Final = """
+    UPDATE records SET state = CASE WHEN state = ? THEN ? ELSE state END, version = version + 1, updated = {now},
+        due = CASE WHEN state = ? THEN {now} + ? ELSE due END, expires = coalesce({now} + ?, expires)
+    WHERE record_id = ? AND fence = ? RETURNING state
+"""
 
 
 def _state(_: Any, row: Row | None) -> Any:
@@ -158,21 +163,9 @@ class JournalSteps(Command, frozen=True):
 
     def steps(self) -> Steps:
         """Return the state of the workflow, or a Conflict: claim-lost."""
-        ended = self.state in ENDED
-        due = "NULL" if ended else "{now} + ?"
-        expires = "expires" if self.kept is None else "{now} + ?"
-        found = yield Statement(
-            "UPDATE records SET state = CASE WHEN state = ? THEN ? ELSE state END, version = version + 1, "
-            f"updated = {{now}}, due = CASE WHEN state = ? THEN {due} ELSE due END, expires = {expires} "
-            "WHERE record_id = ? AND fence = ? RETURNING state",
-            (
-                *(self.expected, self.state, self.expected),
-                *(() if ended else (self.lease if self.delay is None else self.delay,)),
-                *(() if self.kept is None else (self.kept,)),
-                self.workflow_id,
-                self.fence,
-            ),
-        )
+        delay = None if self.state in ENDED else self.lease if self.delay is None else self.delay
+        changes = (self.expected, self.state, self.expected, delay, self.kept)
+        found = yield Statement(_CHANGE, (*changes, self.workflow_id, self.fence))
         if not found:
             return Conflict("claim-lost")
         yield from _write(self.workflow_id, self.rows)

@@ -381,10 +381,12 @@ class ClaimDue(Command, frozen=True):
             f"UPDATE records SET due = ?, fence = fence + 1{woken} WHERE record_id IN ({', '.join('?' * len(rows))})",
             (due, *(row[0] for row in rows)),
         )
-        found = [msgspec.structs.replace(Record(*row[:-1]), due=due, fence=row[10] + 1) for row in rows]
-        if not wakes:
-            return found
-        return [msgspec.structs.replace(one, state="running") if one.state in _RESTS else one for one in found]
+        claimed = []
+        for record_id, kind, owner, key, state, version, data, created, updated, _, fence, expires, _ in rows:
+            now = "running" if wakes and state in _RESTS else state
+            held = (version, data, created, updated, due, fence + 1, expires)
+            claimed.append(Record(record_id, kind, owner, key, now, *held))
+        return claimed
 
 
 class NextDue(Command, frozen=True):
