@@ -20,7 +20,6 @@ from bespeak.extensions.workflows.steps import StepsEngine
 from bespeak.extensions.workflows.store import ReadSteps, StepRow
 from bespeak.protocol.exchange.messages import Context
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.concurrency import Pace
 from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
 from bespeak.state.store.commands.cases import ListCases
@@ -38,7 +37,7 @@ def spec(*steps: StepSpec) -> Spec:
 def drive(bench: Any, workflow: Spec, journal: WorkflowJournal) -> StepsEngine:
     call = restore_call(AUTHORITY, bench.bench.server, "CHAIN")
     assert isinstance(call, RoutedCall)
-    return StepsEngine(bench.bench.dispatcher, bench.store, workflow, call, journal, pace=Pace())
+    return StepsEngine(bench.bench.server.part("workflows"), workflow, call, journal)
 
 
 async def test_the_effect_of_a_step_is_undone_if_another_process_has_taken_over() -> None:

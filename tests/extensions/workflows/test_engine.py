@@ -9,13 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Refusal
-from bespeak.extensions.workflows.durable import _Noting
 from bespeak.extensions.workflows.journal import StepJournal, WorkflowJournal, answered
 from bespeak.extensions.workflows.spec import Spec, StepSpec, encode
 from bespeak.extensions.workflows.store import JournalSteps, NoteSteps, StepRow
@@ -229,7 +229,7 @@ async def test_step_on_its_way_during_another_claim_has_its_effect_once(monkeypa
         fence = workflows._journals["chain-1"].fence
         with monkeypatch.context() as patch:
             # The note of the first step was made before this process claims the workflow again, the second one later.
-            patch.setattr(_Noting, "note", lambda *_: NoteSteps("chain-1", fence, ()))
+            patch.setattr(StepJournal, "note", lambda *_: NoteSteps("chain-1", fence, ()))
             await bench.store.do(change("running", "running", delay=0.0))
             await eventually(lambda: workflows._journals["chain-1"].fence != fence)
             units.gates["first"].set()
@@ -265,12 +265,20 @@ READ = StepRow(1, 1, "done", 200, "1")
 CHANGE = StepRow(2, 1, "done", 0, "null")
 
 
+def noting(journal: WorkflowJournal, *, builtin: bool = False) -> StepJournal:
+    def note(response: Response) -> NoteSteps:
+        journal.add(msgspec.structs.replace(CHANGE, code=response.status))
+        return journal.note()
+
+    return StepJournal(journal, "w-2", note, builtin=builtin)
+
+
 def test_pending_rows_are_written_together_and_only_by_notes() -> None:
     journal = WorkflowJournal("w", 3, 30.0)
     journal.add(READ)
-    note = StepJournal(journal, CHANGE, "w-2")
-    command = note.note(Response(200, b'{"x":2}'))
+    command = noting(journal).note(Response(200, b'{"x":2}'))
     assert command is not None
+    assert isinstance(command, NoteSteps)
     assert (command.fence, command.rows) == (3, (READ, StepRow(2, 1, "done", 200, "null")))
     assert journal.write().rows == ()
     journal = WorkflowJournal("w", 0, 30.0)
@@ -278,10 +286,11 @@ def test_pending_rows_are_written_together_and_only_by_notes() -> None:
     assert journal.renew().rows == ()
 
 
-def test_pending_rows_are_written_again_if_the_store_builds_the_commands_twice() -> None:
+@pytest.mark.parametrize("builtin", [False, True])
+def test_pending_rows_are_written_again_if_the_store_builds_the_commands_twice(builtin: bool) -> None:
     journal = WorkflowJournal("w", 3, 30.0)
     journal.add(READ)
-    note = StepJournal(journal, CHANGE, "w-2")
+    note = noting(journal, builtin=builtin)
     first = note.note(Response(200, b"2"))
     assert first == note.note(Response(200, b"2"))
     assert first is not None
@@ -290,9 +299,9 @@ def test_pending_rows_are_written_again_if_the_store_builds_the_commands_twice()
 
 def test_failures_are_not_noted() -> None:
     journal = WorkflowJournal("w", 0, 30.0)
-    assert StepJournal(journal, CHANGE, "w-2").note(Response(503, b"{}")) is None
+    assert noting(journal).note(Response(503, b"{}")) is None
     assert journal.rows == {}
-    StepJournal(journal, CHANGE, "w-2").noted("paused", Response(200))
+    noting(journal).noted("paused", Response(200))
     assert journal.state == "paused"  # as the store has it
 
 

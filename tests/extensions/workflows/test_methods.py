@@ -21,7 +21,8 @@ from bespeak.contract.procedure import Procedure
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.workflows.methods import is_workflow_id
 from bespeak.extensions.workflows.spec import Spec, StepSpec, encode
-from bespeak.extensions.workflows.store import PAUSED, WORKFLOW
+from bespeak.extensions.workflows.states import PAUSED
+from bespeak.extensions.workflows.store import WORKFLOW
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.commands.cases import ACCEPTED, REJECTED, DecideCase, ListCases

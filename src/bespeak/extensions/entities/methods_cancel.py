@@ -14,7 +14,8 @@ from bespeak.extensions.messages.message import BROADCAST, Origin, send
 from bespeak.extensions.messages.recipients import as_address, find_recipients
 from bespeak.extensions.messages.store import DropKey
 from bespeak.extensions.workflows.start import find_run
-from bespeak.extensions.workflows.store import CANCELLED, CANCELLING, WORKFLOW
+from bespeak.extensions.workflows.states import CANCELLED, CANCELLING
+from bespeak.extensions.workflows.store import WORKFLOW
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused

@@ -26,8 +26,9 @@ from bespeak.extensions.workflows.procedures import find_procedure
 from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
 from bespeak.extensions.workflows.spec import StepSpec, repeat_commands
 from bespeak.extensions.workflows.start import find_run, find_uncallable, read_steps
-from bespeak.extensions.workflows.store import COMPLETED, WORKFLOW
-from bespeak.extensions.workflows.store import FAILED as WORKFLOW_FAILED
+from bespeak.extensions.workflows.states import COMPLETED
+from bespeak.extensions.workflows.states import FAILED as WORKFLOW_FAILED
+from bespeak.extensions.workflows.store import WORKFLOW
 from bespeak.extensions.workflows.turn import ATTEMPTS
 from bespeak.protocol import status
 from bespeak.protocol.exchange.header_values import ONE_CALL, UNITS, format_amount

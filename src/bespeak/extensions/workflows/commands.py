@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import click
@@ -14,6 +15,7 @@ import msgspec
 from rich.live import Live
 from rich.text import Text
 
+from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.schedules import (
     ACTIVE,
     MOST_SCHEDULES,
@@ -23,26 +25,9 @@ from bespeak.extensions.workflows.schedules import (
     read_schedule,
     resume_change,
 )
-from bespeak.extensions.workflows.spec import Spec, decode, repeat_commands
-from bespeak.extensions.workflows.store import (
-    CANCELLED,
-    CANCELLING,
-    COMPLETED,
-    END,
-    ENDED,
-    FAILED,
-    PAUSED,
-    RUNNING,
-    SLEEPING,
-    STOPPED,
-    WAITING,
-    WORKFLOW,
-    ForgetSteps,
-    ReadSteps,
-    SignalRun,
-    StepRow,
-)
-from bespeak.extensions.workflows.timeline import STYLES, draw_lines, draw_mermaid, draw_svg, top_of
+from bespeak.extensions.workflows.spec import Spec, decode, groups_of, repeat_commands
+from bespeak.extensions.workflows.store import BESIDE, END, WORKFLOW, ForgetSteps, ReadSteps, SignalRun, StepRow
+from bespeak.extensions.workflows.timeline import STYLES, draw_lines, draw_mermaid, draw_svg
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, Record
 from bespeak.state.store.store import Command, Conflict, Store
@@ -61,8 +46,6 @@ from bespeak.terminal.console import (
 from bespeak.terminal.target_store import store_options, visit_store
 from bespeak.text.diagnostics.diagnostic import printable
 
-_STATES: Final = (RUNNING, WAITING, SLEEPING, PAUSED, STOPPED, COMPLETED, FAILED, CANCELLING, CANCELLED)
-_OPEN: Final = (RUNNING, WAITING, SLEEPING, STOPPED)  # states of workflows that can be paused
 _PAGE: Final = 500  # workflows that are read at a time
 _AGES: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _EVERY: Final = 1.0  # seconds between two looks of --watch
@@ -131,7 +114,7 @@ def _read_inputs(_: click.Context, __: click.Parameter, values: tuple[str, ...])
 
 @workflows.command("list")
 @store_options
-@state_option(_STATES, "all", "Only workflows in this state.")
+@state_option(states.ALL, "all", "Only workflows in this state.")
 @click.option("--name", help="Only runs of this workflow or procedure, or begun by this method.")
 @click.option("--older", metavar="AGE", callback=_read_age, help="Only those that began so long ago, such as 2h or 3d.")
 @click.option(
@@ -144,18 +127,7 @@ def _read_inputs(_: click.Context, __: click.Parameter, values: tuple[str, ...])
 @limit_option("workflows")
 @click.option("--watch", is_flag=True, help="Show the list again whenever it has changed, until Ctrl-C.")
 @json_option
-def list_(
-    *,
-    target: str,
-    override: str | None,
-    state: str,
-    name: str | None,
-    older: float,
-    inputs: dict[str, str],
-    limit: int,
-    watch: bool,
-    as_json: bool,
-) -> None:
+def list_(*, target: str, override: str | None, state: str, watch: bool, as_json: bool, **more: Any) -> None:
     """List workflows, oldest first.
 
     \b
@@ -164,7 +136,7 @@ def list_(
     """
     if watch and as_json:
         raise click.UsageError("--watch shows lines for people; leave out --json")
-    wanted = _Wanted(() if state == "all" else (state,), limit, name, older, inputs)
+    wanted = _Wanted(() if state == "all" else (state,), **more)
 
     async def look(store: Store) -> Look:
         lines = [_list_line(record, spec) for record, spec in await wanted.read(store)]
@@ -200,7 +172,7 @@ def show(*, workflow: str, target: str, override: str | None, watch: bool, form:
 
     async def look(store: Store) -> Look:
         record, rows = await _read(store, workflow)
-        return list(draw_lines(record, decode(record.data), rows)), record.state in ENDED
+        return list(draw_lines(record, decode(record.data), rows)), record.state in states.ENDED
 
     if form == "text":
         _look(target, override, look, watch=watch)
@@ -214,25 +186,33 @@ def show(*, workflow: str, target: str, override: str | None, watch: bool, form:
         click.echo(draw_svg(record, spec, rows) if form == "svg" else "\n".join(draw_mermaid(spec, rows)))
 
 
-@workflows.command(short_help="Pause a workflow after its running step.")
-@_one
-def pause(workflow: str, target: str, override: str | None) -> None:
-    """Pause a workflow: the step that runs ends, and no other begins."""
-    _change(workflow, target, override, _OPEN, PAUSED)
+def _add_change(name: str, short_help: str, text: str, change: Callable[..., ChangeRecord]) -> None:
+    @workflows.command(name, short_help=short_help, help=text)
+    @_one
+    def do(workflow: str, target: str, override: str | None) -> None:
+        command = change(workflow, (WORKFLOW,))
+        visit_store(target, override, lambda store: _do(store, workflow, command))
+        click.echo(f"{workflow} is {command.state}")
 
 
-@workflows.command(short_help="Resume a paused workflow.")
-@_one
-def resume(workflow: str, target: str, override: str | None) -> None:
-    """Let a paused workflow go on."""
-    _change(workflow, target, override, (PAUSED,), RUNNING, due=True)
-
-
-@workflows.command(short_help="Cancel a workflow and undo its steps.")
-@_one
-def cancel(workflow: str, target: str, override: str | None) -> None:
-    """Cancel a workflow. The compensations of the steps that are done are called first."""
-    _change(workflow, target, override, (*_OPEN, PAUSED), CANCELLING, due=True)
+_add_change(
+    "pause",
+    "Pause a workflow after its running step.",
+    "Pause a workflow: the step that runs ends, and no other begins.",
+    partial(ChangeRecord, allowed_from=states.OPEN, state=states.PAUSED),
+)
+_add_change(
+    "resume",
+    "Resume a paused workflow.",
+    "Let a paused workflow go on.",
+    partial(ChangeRecord, allowed_from=(states.PAUSED,), state=states.RUNNING, delay=0.0),
+)
+_add_change(
+    "cancel",
+    "Cancel a workflow and undo its steps.",
+    "Cancel a workflow. The compensations of the steps that are done are called first.",
+    partial(ChangeRecord, allowed_from=(*states.OPEN, states.PAUSED), state=states.CANCELLING, delay=0.0),
+)
 
 
 @workflows.command(short_help="Run a failed workflow again.")
@@ -247,7 +227,8 @@ def retry(workflow: str, target: str, override: str | None, first: int | None) -
 
     async def again(store: Store) -> None:
         record, rows = await _read(store, workflow)
-        gone = [row for row in rows if first is not None and (row.number == END or top_of(row.number) >= first)]
+        top = {row.number: (groups_of(row.number & BESIDE - 1) or [END])[0] for row in rows}
+        gone = [row for row in rows if first is not None and (row.number == END or top[row.number] >= first)]
         if first is not None and not any(row.number != END for row in gone):
             raise CommandFailedError(f"{workflow} has no step {first} that has begun; see `bespeak workflows show`")
         kept = [row for row in rows if row not in gone]
@@ -301,43 +282,25 @@ def list_schedules(*, target: str, override: str | None, as_json: bool) -> None:
     print_result({"schedules": found}, lines or [Text("no schedules")], as_json=as_json)
 
 
-def _schedule(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.argument("name")(store_options(command))
+def _change_schedule(verb: str, text: str, state: str, change: Callable[[Record], Command]) -> None:
+    @schedules.command(verb, help=text)
+    @click.argument("name")
+    @store_options
+    def command(name: str, target: str, override: str | None) -> None:
+        async def do(store: Store) -> None:
+            record: Record | None = await store.read(FindRecord((SCHEDULE,), PREFIX + name.removeprefix(PREFIX)))
+            if record is None:
+                raise CommandFailedError(f"schedule {name!r} not found; see `bespeak workflows schedules list`")
+            await _do(store, record.record_id, change(record))
+
+        visit_store(target, override, do)
+        click.echo(f"schedule {name} is {state}")
 
 
-@schedules.command("pause")
-@_schedule
-def pause_one(name: str, target: str, override: str | None) -> None:
-    """Let no run of a schedule begin until it is resumed. Times that pass meanwhile are not made up for."""
-    _change_schedule(name, target, override, pause_change, "paused")
-
-
-@schedules.command("resume")
-@_schedule
-def resume_one(name: str, target: str, override: str | None) -> None:
-    """Let the runs of a schedule begin again, from its next time on."""
-    _change_schedule(name, target, override, lambda record: resume_change(record, time.time()), ACTIVE)
-
-
-def _change_schedule(
-    name: str, target: str, override: str | None, change: Callable[[Record], Command], state: str
-) -> None:
-    async def do(store: Store) -> None:
-        record: Record | None = await store.read(FindRecord((SCHEDULE,), PREFIX + name.removeprefix(PREFIX)))
-        if record is None:
-            raise CommandFailedError(f"schedule {name!r} not found; see `bespeak workflows schedules list`")
-        await _do(store, record.record_id, change(record))
-
-    visit_store(target, override, do)
-    click.echo(f"schedule {name} is {state}")
-
-
-def _change(
-    workflow: str, target: str, override: str | None, allowed: tuple[str, ...], state: str, *, due: bool = False
-) -> None:
-    command = ChangeRecord(workflow, (WORKFLOW,), allowed, state, delay=0.0 if due else None)
-    visit_store(target, override, lambda store: _do(store, workflow, command))
-    click.echo(f"{workflow} is {state}")
+_PAUSES = "Let no run of a schedule begin until it is resumed. Times that pass meanwhile are not made up for."
+_change_schedule("pause", _PAUSES, states.PAUSED, pause_change)
+_RESUMES = "Let the runs of a schedule begin again, from its next time on."
+_change_schedule("resume", _RESUMES, ACTIVE, lambda record: resume_change(record, time.time()))
 
 
 async def _do(store: Store, workflow: str, *commands: Command) -> None:

@@ -17,46 +17,24 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.handler import Refusal
+from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.journal import (
     SETTLED,
     TAKEN,
-    WorkflowJournal,
+    Note,
+    StepJournal,
     answered,
     confirmation_of,
     failed_row,
     interrupted_row,
 )
-from bespeak.extensions.workflows.spec import Spec
-from bespeak.extensions.workflows.store import (
-    ARRIVED,
-    CANCELLED,
-    CANCELLING,
-    COMPLETED,
-    DONE,
-    END,
-    FAILED,
-    NOT_UNDONE,
-    PAUSED,
-    PENDING,
-    RECEIVED,
-    RUNNING,
-    SKIPPED,
-    SLEEPING,
-    STARTED,
-    STOPPED,
-    UNDONE,
-    WAITING,
-    ReadSignals,
-    ReadSteps,
-    StepRow,
-)
+from bespeak.extensions.workflows.store import END, ReadSignals, ReadSteps, StepRow
 from bespeak.extensions.workflows.turn import (
     BARRED,
     CONTROL,
     FIRST_DELAY,
     TOO_LATE,
     TRANSIENT,
-    Branching,
     DeadlineError,
     DiffersError,
     LostError,
@@ -64,11 +42,11 @@ from bespeak.extensions.workflows.turn import (
     Scope,
     StepError,
     Terms,
+    Turn,
     answer_of,
     close,
     differing,
     digest_of,
-    encode_value,
     raised,
     said_of,
     written,
@@ -76,16 +54,13 @@ from bespeak.extensions.workflows.turn import (
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.composition.engine import Asked, Failed, Program
 from bespeak.runtime.composition.step import APART
-from bespeak.runtime.concurrency import Pace
-from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.extension import ASK_PERSON
 from bespeak.runtime.handling import RefusedError, to_json
 from bespeak.state.store.commands.cases import ACCEPTED, DEFERRED, REJECTED, ReadCase
 from bespeak.state.store.commands.cases import PENDING as UNDECIDED
-from bespeak.state.store.store import Command, Conflict, Store
+from bespeak.state.store.store import Command, Conflict
 
 _logger = logging.getLogger(__name__)
 
@@ -98,7 +73,7 @@ _STOPPED_FOR: Final = 300.0  # seconds after which a workflow that was stopped i
 _decode = msgspec.json.Decoder().decode
 
 
-class DurableEngine(Branching):
+class DurableEngine(Turn):
     """One process's turn at a workflow. A subclass says what the program is."""
 
     @property
@@ -106,42 +81,17 @@ class DurableEngine(Branching):
         """False if calls do not depend on what was read before them."""
         return True
 
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        store: Store,
-        spec: Spec,
-        call: RoutedCall,
-        journal: WorkflowJournal,
-        *,
-        pace: Pace,
-    ) -> None:
-        super().__init__(dispatcher, store, spec, call, journal)
-        self._pace = pace
-        self._begun: Program | None = None
-        self._rest: Coroutine[Any, Any, Any] | None = None  # what `begin` has left of it
-        self._root: Scope | None = None
-        self._ahead: Asked | BaseException | None = None  # what the program asked for before the last step was noted
-        self._unseen: set[int] = set()  # rows that the program has not asked for yet
-        self._size = 0
-        self._misfit: DiffersError | None = None  # what does not fit the journal, as the program was told
-        self._leaves = 1  # branches that are running
-        self._waits: dict[int, tuple[float, tuple[str, ...], tuple[str, ...]]] = {}  # those of them that wait
-        self._stirred: asyncio.Event | None = None  # set when a branch has ended, while others wait
-        self._is_away = False
-        self._cut: dict[int, StepRow] = {}  # what was cancelled while it ran
-
     @abstractmethod
     def program(self) -> Program:
         """Return the program from its beginning. Raises an exception to fail, DiffersError to stop."""
 
+    @abstractmethod
     def result_row(self, value: Any) -> StepRow | None:
         """Return the row that keeps what the program has returned; None to keep nothing."""
-        return StepRow(END, 1, DONE, status.OK, encode_value(value).decode(), "end", ended=time.time())
 
     def failure_row(self, error: Mapping[str, Any], code: int) -> StepRow | None:
         """Return the row that says that the program has failed; None if a row of a step says so."""
-        return StepRow(END, 1, FAILED, code, to_json(error), "end", ended=time.time())
+        return StepRow(END, 1, states.FAILED, code, to_json(error), "end", ended=time.time())
 
     def read(self, asked: Asked, text: str) -> Any:
         """Return a noted answer as the program gets it, or Failed. Never raises."""
@@ -153,8 +103,8 @@ class DurableEngine(Branching):
         What is left of it is done by `run`. A workflow that has slept often ends at once, and then needs no task.
         """
         rows = self.journal.rows
-        is_plain = self.journal.state == RUNNING and END not in rows and time.time() < self.spec.deadline
-        if not is_plain or any(row.state == STARTED for row in rows.values()):
+        is_plain = self.journal.state == states.RUNNING and END not in rows and time.time() < self.spec.deadline
+        if not is_plain or any(row.state == states.STARTED for row in rows.values()):
             return None
         self._count_spent()
         try:
@@ -168,7 +118,7 @@ class DurableEngine(Branching):
             return None
         if row is not None:
             self.journal.add(row)
-        return self.ending(COMPLETED)
+        return self.ending(states.COMPLETED)
 
     async def run(self) -> bool:
         """Do what is left, until it ends, waits or is paused; return False if another process has taken it over."""
@@ -210,17 +160,17 @@ class DurableEngine(Branching):
             await self._work()
             return
         rows = self.journal.rows
-        if self.journal.state in (PAUSED, WAITING, SLEEPING):
-            await self._write(RUNNING)
+        if self.journal.state in (states.PAUSED, states.WAITING, states.SLEEPING):
+            await self._write(states.RUNNING)
         self._count_spent()
         for row in tuple(rows.values()):
-            if row.state == STARTED:
+            if row.state == states.STARTED:
                 self.journal.add(interrupted_row(row))
         end = rows.get(END)
-        if self.journal.state == CANCELLING:
-            await self._take_back(CANCELLED)
-        elif end is not None and end.state == FAILED:
-            await self._take_back(FAILED)  # a process died while it was undoing
+        if self.journal.state == states.CANCELLING:
+            await self._take_back(states.CANCELLED)
+        elif end is not None and end.state == states.FAILED:
+            await self._take_back(states.FAILED)  # a process died while it was undoing
         elif time.time() >= self.spec.deadline:
             raise DeadlineError
         else:
@@ -240,7 +190,7 @@ class DurableEngine(Branching):
         try:
             value = self._start() if rest is None else rest
             value = await value if type(value) is CoroutineType else value
-            row = None if self.journal.state == COMPLETED else self._conclude(value)
+            row = None if self.journal.state == states.COMPLETED else self._conclude(value)
         except DiffersError as error:
             await self._stop(error)
         except CONTROL:
@@ -250,8 +200,8 @@ class DurableEngine(Branching):
         else:
             if row is not None:
                 self.journal.add(row)
-            if self.journal.state == RUNNING:
-                await self._write(COMPLETED)
+            if self.journal.state == states.RUNNING:
+                await self._write(states.COMPLETED)
 
     def _conclude(self, value: Any) -> StepRow | None:
         if self._misfit is not None:
@@ -266,8 +216,8 @@ class DurableEngine(Branching):
         """Stop a workflow whose code does not fit: nothing is undone, and it goes on when the code fits again."""
         _logger.error("%s is stopped: %s", self.journal.workflow_id, error)
         said = to_json({"code": "code-differs", "message": f"{error}."})
-        self.journal.add(StepRow(END, 1, STOPPED, 0, said, "end"))
-        await self._write(STOPPED, delay=min(_STOPPED_FOR, max(self.spec.deadline - time.time(), 0.0)))
+        self.journal.add(StepRow(END, 1, states.STOPPED, 0, said, "end"))
+        await self._write(states.STOPPED, delay=min(_STOPPED_FOR, max(self.spec.deadline - time.time(), 0.0)))
 
     async def _fail(self, error: Exception) -> None:
         """Note that the program has failed, so that it does not run again; then undo what it did."""
@@ -279,8 +229,8 @@ class DurableEngine(Branching):
             self.journal.add(row)
         if any(row.undo for row in self.journal.rows.values()) or not self.is_code:
             await self._write(self.journal.state)
-        if self.journal.state in (RUNNING, CANCELLING):
-            await self._take_back(FAILED if self.journal.state == RUNNING else CANCELLED)
+        if self.journal.state in (states.RUNNING, states.CANCELLING):
+            await self._take_back(states.FAILED if self.journal.state == states.RUNNING else states.CANCELLED)
 
     async def _time_out(self) -> None:
         """End a workflow whose time has run out: it is undone, like one that fails."""
@@ -294,16 +244,18 @@ class DurableEngine(Branching):
             rows.pop(number, None)
         await self._reread()
         for row in tuple({**cut, **rows}.values()):
-            if row.state in (STARTED, RUNNING) or (row.number in cut and row.state not in (*SETTLED, FAILED)):
+            if row.state in (states.STARTED, states.RUNNING) or (
+                row.number in cut and row.state not in (*SETTLED, states.FAILED)
+            ):
                 self.journal.add(interrupted_row(row, "The time of the workflow ran out"))
-        if self.journal.state == CANCELLING:
-            await self._take_back(CANCELLED)
+        if self.journal.state == states.CANCELLING:
+            await self._take_back(states.CANCELLED)
             return
         end = self.journal.rows.get(END)
-        if end is None or end.state != FAILED:
+        if end is None or end.state != states.FAILED:
             said = to_json({"code": "timeout", "message": "The time of the workflow ran out."})
-            self.journal.add(StepRow(END, 1, FAILED, status.TIMEOUT, said, "end", ended=time.time()))
-        await self._take_back(FAILED)
+            self.journal.add(StepRow(END, 1, states.FAILED, status.TIMEOUT, said, "end", ended=time.time()))
+        await self._take_back(states.FAILED)
 
     async def _reread(self) -> None:
         for row in await self._store.read(ReadSteps(self.journal.workflow_id)):
@@ -349,16 +301,16 @@ class DurableEngine(Branching):
             self._unseen.discard(asked.number)
             if self.is_code and (row.asked != asked.what or row.digest != digest_of(asked)):
                 raise DiffersError(differing(row, asked))
-            if row.state in (DONE, UNDONE, NOT_UNDONE):
+            if row.state in (states.DONE, states.UNDONE, states.NOT_UNDONE):
                 return self.read(asked, row.output)
-            if row.state == SKIPPED:
+            if row.state == states.SKIPPED:
                 return None
-            if row.state == FAILED:
+            if row.state == states.FAILED:
                 return Failed(raised(row))
         elif (too_large := self._find_excess()) is not None:
             return Failed(too_large)
         journal = self.journal
-        if journal.state != RUNNING or journal.is_doubtful or time.time() >= self.spec.deadline:
+        if journal.state != states.RUNNING or journal.is_doubtful or time.time() >= self.spec.deadline:
             return self._answer_later(asked, scope)
         return getattr(self, f"ask_{asked.kind}")(asked, scope)
 
@@ -371,9 +323,9 @@ class DurableEngine(Branching):
         """Let nothing further begin in a workflow that is paused or cancelled, or has no time left."""
         if time.time() >= self.spec.deadline:
             raise DeadlineError
-        if self.journal.state == RUNNING and self.journal.is_doubtful:
-            await self._write(RUNNING)
-        while self.journal.state != RUNNING:
+        if self.journal.state == states.RUNNING and self.journal.is_doubtful:
+            await self._write(states.RUNNING)
+        while self.journal.state != states.RUNNING:
             await self._park(number, self.spec.deadline)
 
     def _row(self, asked: Asked, state: str, output: str, **more: Any) -> StepRow:
@@ -396,7 +348,7 @@ class DurableEngine(Branching):
             too_large = self._find_excess()
             if too_large is not None:
                 raise too_large
-            row = self._row(asked, DONE, written(value))
+            row = self._row(asked, states.DONE, written(value))
             self.journal.add(row)
         elif row.asked != asked.what:
             self._misfit = DiffersError(differing(row, asked))  # kept, because the program may catch it
@@ -404,16 +356,13 @@ class DurableEngine(Branching):
         self._unseen.discard(asked.number)
         return _decode(row.output)
 
-    def count(self, output: str) -> None:
-        self._size += len(output)
-
     def _done(self, asked: Asked, output: str, **more: Any) -> Any:
         """Note an answer with the next thing that is written, and return it as the program gets it."""
-        self.journal.add(self._row(asked, DONE, output, **more))
+        self.journal.add(self._row(asked, states.DONE, output, **more))
         return self.read(asked, output)
 
     def _failed(self, asked: Asked, error: Mapping[str, Any], **more: Any) -> Failed:
-        row = self._row(asked, FAILED, to_json(error), **more)
+        row = self._row(asked, states.FAILED, to_json(error), **more)
         self.journal.add(row)
         return Failed(raised(row))
 
@@ -424,7 +373,7 @@ class DurableEngine(Branching):
             row = self.journal.rows.get(asked.number)
             if row is not None and await self._rests(asked, row):
                 continue
-            if row is not None and row.state == WAITING:
+            if row is not None and row.state == states.WAITING:
                 decided = await self._decision(row)
                 if decided is row:
                     await self._park(asked.number, time.time() + _RECHECK, cases=(row.waits_for,))
@@ -433,11 +382,11 @@ class DurableEngine(Branching):
                 if decided is not None:
                     self.journal.add(decided)
                     return Failed(raised(decided))
-            attempt = 1 if row is None else row.attempt + (row.state == PENDING)
+            attempt = 1 if row is None else row.attempt + (row.state == states.PENDING)
             found = await self._attempt(asked, terms, attempt, row, scope)
             if not isinstance(found, StepRow):
                 return found
-            if found.state == WAITING:
+            if found.state == states.WAITING:
                 self.journal.add(found)
                 continue
             if found.code in TRANSIENT and attempt < terms.attempts:
@@ -448,7 +397,7 @@ class DurableEngine(Branching):
                 self.journal.add(await self._escalate(found))
                 continue
             skips = terms.skips and not is_barred
-            self.journal.add(msgspec.structs.replace(found, state=SKIPPED) if skips else found)
+            self.journal.add(msgspec.structs.replace(found, state=states.SKIPPED) if skips else found)
             return None if skips else Failed(raised(found))
 
     async def _attempt(self, asked: Asked, terms: Terms, attempt: int, row: StepRow | None, scope: Any) -> Any:
@@ -467,14 +416,24 @@ class DurableEngine(Branching):
         route, given, path = found
         reads = route.endpoint.semantic.impact == "informational"
         undo = None if terms.undo is None else to_json({**terms.undo, "of": given})
-        done = StepRow(asked.number, attempt, DONE, status.OK, "null", undo=undo, **marks)
+        done = StepRow(asked.number, attempt, states.DONE, status.OK, "null", undo=undo, **marks)
         if not reads and self.journal.has_pending:
             await self._flush(asked.number)
         if terms.at_most_once and not route.endpoint.semantic.is_idempotent:
-            self.journal.add(msgspec.structs.replace(done, state=STARTED, code=0))
-            await self._write(RUNNING)
+            self.journal.add(msgspec.structs.replace(done, state=states.STARTED, code=0))
+            await self._write(states.RUNNING)
+
+        def note(response: Response) -> Note:
+            output = answered(response, builtin=route.builtin)
+            self._size += len(output)
+            self.journal.add(msgspec.structs.replace(done, output=output, code=response.status, ended=time.time()))
+            ends = self.journal.state == states.RUNNING
+            if not terms.ends:
+                ends = not route.builtin and self.go_ahead(self.read(asked, output), scope)
+            return self.ending(states.COMPLETED) if ends else self.journal.note()
+
         key = f"{self.journal.workflow_id}-{asked.number}"
-        noting = None if reads else _Noting(self, asked, done, key, scope, builtin=route.builtin, ends=terms.ends)
+        noting = None if reads else StepJournal(self.journal, key, note, builtin=route.builtin)
         flags = APART if self._leaves > 1 else 0
         parent = self._parent(confirmation_of(row))
         called = self._dispatcher.run_step(parent, route, given, path, str(asked.number), flags=flags, journal=noting)
@@ -483,7 +442,7 @@ class DurableEngine(Branching):
         except TimeoutError:
             return await self._late(asked, failing, attempt, terms.timeout)
         except asyncio.CancelledError:
-            self._cut[asked.number] = msgspec.structs.replace(done, state=STARTED, code=0)
+            self._cut[asked.number] = msgspec.structs.replace(done, state=states.STARTED, code=0)
             raise
         response = answer.response
         assert response is not None, "the step has been answered"
@@ -502,10 +461,10 @@ class DurableEngine(Branching):
         await self._write(self.journal.state)
         await self._reread()
         row = self.journal.rows.get(asked.number)
-        if row is not None and row.state == DONE:
+        if row is not None and row.state == states.DONE:
             return self.read(asked, row.output)
         said = to_json({"code": "timeout", "message": f"{asked.what} took longer than {seconds:g} s."})
-        return failing(StepRow(asked.number, attempt, FAILED, status.TIMEOUT, said))
+        return failing(StepRow(asked.number, attempt, states.FAILED, status.TIMEOUT, said))
 
     async def ask_step(self, asked: Asked, scope: Any) -> Any:
         """Call a Python function, as often as its terms say, and note what it returns or raises."""
@@ -521,8 +480,8 @@ class DurableEngine(Branching):
             if refused is not None:
                 return self._failed(asked, {"code": refused.code, "message": refused.message}, code=refused.status)
             if terms.at_most_once:
-                self.journal.add(self._row(asked, STARTED, "null", ended=None))
-                await self._write(RUNNING)
+                self.journal.add(self._row(asked, states.STARTED, "null", ended=None))
+                await self._write(states.RUNNING)
             try:
                 value = terms.function(f"{self.journal.workflow_id}-{asked.number}")
                 if isinstance(value, Coroutine):
@@ -536,19 +495,19 @@ class DurableEngine(Branching):
                 # Noted, and raised in the same form now and later.
                 task = asyncio.current_task()
                 if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-                    self._cut[asked.number] = self._row(asked, STARTED, "null", attempt=attempt)
+                    self._cut[asked.number] = self._row(asked, states.STARTED, "null", attempt=attempt)
                     raise
                 _logger.warning("%s: %s failed", self.journal.workflow_id, asked.what, exc_info=error)
-                failed = self._row(asked, FAILED, to_json(said_of(error, terms.timeout)), attempt=attempt)
+                failed = self._row(asked, states.FAILED, to_json(said_of(error, terms.timeout)), attempt=attempt)
                 if isinstance(error, Refusal) or attempt >= terms.attempts:
                     self.journal.add(failed)
                     return Failed(raised(failed))
                 await self._delay(asked, failed)
                 continue
             undo = None if terms.undo is None else to_json(terms.undo)
-            self.journal.add(self._row(asked, DONE, output, attempt=attempt, undo=undo))
+            self.journal.add(self._row(asked, states.DONE, output, attempt=attempt, undo=undo))
             if self.go_ahead(result, scope):
-                await self._write(COMPLETED)
+                await self._write(states.COMPLETED)
             else:
                 await self._note()
             return result
@@ -568,7 +527,7 @@ class DurableEngine(Branching):
         until = min(self.spec.deadline + 1.0, until) if row is None else _decode(row.output)
         if until > now:
             return self._sleep(asked, until)
-        self.journal.add(self._row(asked, DONE, "null"), lazy=True)
+        self.journal.add(self._row(asked, states.DONE, "null"), lazy=True)
         return None
 
     async def _sleep(self, asked: Asked, until: float) -> None:
@@ -576,10 +535,10 @@ class DurableEngine(Branching):
             if left <= _SHORT and self._leaves == 1:
                 await asyncio.sleep(left)
             else:
-                self.journal.add(self._row(asked, WAITING, repr(until), ended=None))
+                self.journal.add(self._row(asked, states.WAITING, repr(until), ended=None))
                 await self._park(asked.number, until)
             await self._admit(asked.number)
-        self.journal.add(self._row(asked, DONE, "null"), lazy=True)
+        self.journal.add(self._row(asked, states.DONE, "null"), lazy=True)
 
     async def ask_wait(self, asked: Asked, scope: Any) -> Any:
         """Take the oldest signal of a name; `more` is the name, and the seconds until it is too late or None."""
@@ -590,12 +549,12 @@ class DurableEngine(Branching):
         while True:
             for one in await self._store.read(ReadSignals(self.journal.workflow_id, name)):
                 # One that this drive has taken counts as taken, though the store does not know yet.
-                if self.journal.rows.get(one.number, one).state == ARRIVED:
-                    self.journal.add(msgspec.structs.replace(one, state=RECEIVED))
+                if self.journal.rows.get(one.number, one).state == states.ARRIVED:
+                    self.journal.add(msgspec.structs.replace(one, state=states.RECEIVED))
                     return self._done(asked, one.output)
             if until is not None and until <= time.time():
                 return self._failed(asked, {"code": TOO_LATE, "message": f"no signal {name!r} came in time"})
-            self.journal.add(self._row(asked, WAITING, "null" if until is None else repr(until), ended=None))
+            self.journal.add(self._row(asked, states.WAITING, "null" if until is None else repr(until), ended=None))
             await self._park(asked.number, until or self.spec.deadline, signals=(name,))
             await self._admit(asked.number)
 
@@ -615,7 +574,7 @@ class DurableEngine(Branching):
             except RefusedError as error:
                 told = {"code": error.refused.code, "message": error.refused.message, **error.refused.details}
                 return self._failed(asked, told, code=error.refused.status)
-            self.journal.add(self._row(asked, WAITING, "null", ended=None, waits_for=case_id))
+            self.journal.add(self._row(asked, states.WAITING, "null", ended=None, waits_for=case_id))
             opened = await self._store.do(opening, self.journal.note())
             if isinstance(opened, Conflict):
                 if opened.reason != "too-many":
@@ -634,7 +593,7 @@ class DurableEngine(Branching):
 
     async def _rests(self, asked: Asked, row: StepRow) -> bool:
         """Wait for the time of the next attempt; return True if it may have come."""
-        until = _decode(row.output).get("until", 0.0) if row.state == PENDING else 0.0
+        until = _decode(row.output).get("until", 0.0) if row.state == states.PENDING else 0.0
         if until <= time.time():
             return False
         await self._park(asked.number, until)
@@ -646,7 +605,7 @@ class DurableEngine(Branching):
         first = FIRST_DELAY if asked.more.delay is None else asked.more.delay
         delay = min(first * 2 ** (failed.attempt - 1), max(first, _LONGEST_DELAY))
         output = to_json({**_decode(failed.output), "until": time.time() + delay})
-        self.journal.add(msgspec.structs.replace(failed, state=PENDING, output=output, ended=None))
+        self.journal.add(msgspec.structs.replace(failed, state=states.PENDING, output=output, ended=None))
         if delay <= _SHORT:
             await asyncio.sleep(delay)
             await self._admit(asked.number)
@@ -656,7 +615,7 @@ class DurableEngine(Branching):
 
         If the commit fails, the drive ends, and with it what the program did here: it may only compute.
         """
-        if scope is not self._root or self._leaves != 1 or self._begun is None or self.journal.state != RUNNING:
+        if scope is not self._root or self._leaves != 1 or self._begun is None or self.journal.state != states.RUNNING:
             return False
         if asyncio._get_running_loop() is None:
             return False  # the note is built in the thread of the store
@@ -679,59 +638,8 @@ class DurableEngine(Branching):
     async def _flush(self, number: int) -> None:
         """Write what was read before something outside of the store can happen: read again, it could differ."""
         if self.flushes and self.journal.has_pending:
-            await self._write(RUNNING)
+            await self._write(states.RUNNING)
             await self._admit(number)
-
-
-class _Noting:
-    """Notes the answer of a call in its transaction, and the end of the workflow if the call was the last thing."""
-
-    def __init__(
-        self,
-        engine: DurableEngine,
-        asked: Asked,
-        row: StepRow,
-        key: str,
-        scope: Any,
-        *,
-        builtin: bool,
-        ends: bool = False,
-    ) -> None:
-        self._engine, self._asked, self._row, self._scope = engine, asked, row, scope
-        self._builtin, self._ends = builtin, ends
-        self._written: tuple[StepRow, ...] = ()
-        self._command: Command | None = None
-        self.key = key
-
-    def note(self, response: Response) -> Command | None:
-        """Return the command that notes a success. What to do about a failure is decided later."""
-        if not status.is_success(response.status):
-            return None
-        # The store may build the commands of a unit a second time. What a built-in method answers may differ then; for
-        # any other the program has gone ahead already.
-        if self._command is not None and not self._builtin:
-            return self._command
-        engine, journal, row = self._engine, self._engine.journal, self._row
-        for pending in self._written:
-            journal.add(pending)
-        output = answered(response, builtin=self._builtin)
-        engine.count(output)
-        row = msgspec.structs.replace(row, output=output, code=response.status, ended=time.time())
-        journal.add(row)
-        ends = self._ends and journal.state == RUNNING
-        if not self._ends and not self._builtin:
-            ends = engine.go_ahead(engine.read(self._asked, row.output), self._scope)
-        if ends:
-            self._command = engine.ending(COMPLETED)
-        else:
-            noted = journal.note()
-            self._written, self._command = noted.rows, noted
-        return self._command
-
-    def noted(self, state: str, response: Response) -> Response:
-        """Take the state of the workflow that the note has found; return the response as it is."""
-        self._engine.journal.learn(state)
-        return response
 
 
 async def _fail_later(error: Exception) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.errors import StoreError
+from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.durable import DurableEngine
 from bespeak.extensions.workflows.functions import FunctionDrive
 from bespeak.extensions.workflows.journal import WorkflowJournal
@@ -22,15 +23,6 @@ from bespeak.extensions.workflows.spec import Spec, decode, encode
 from bespeak.extensions.workflows.steps import StepsEngine
 from bespeak.extensions.workflows.store import (
     BITS,
-    CANCELLED,
-    CANCELLING,
-    ENDED,
-    FAILED,
-    PAUSED,
-    RUNNING,
-    SLEEPING,
-    STOPPED,
-    WAITING,
     WORKFLOW,
     Advance,
     EndRun,
@@ -74,20 +66,20 @@ class Workflow(msgspec.Struct, frozen=True):
 
     @property
     def has_ended(self) -> bool:
-        return self.record.state in ENDED
+        return self.record.state in states.ENDED
 
 
 class Workflows:
     def __init__(self, dispatcher: Dispatcher, store: Store, *, lease: float = LEASE) -> None:
-        self._dispatcher = dispatcher
+        self.dispatcher = dispatcher
         self.functions: Mapping[str, Joined] = dispatcher.server.registrar.participants.get("workflow", {})
-        self._store = store
+        self.store = store
         self._lease = lease
         self._driving: dict[str, asyncio.Task[Workflow | None]] = {}
         self._journals: dict[str, WorkflowJournal] = {}  # of the workflows that this process drives
         self._changed = asyncio.Event()
         self._open = OpenLimit(WORKFLOW, MOST_OPEN)
-        self._pace = Pace()  # turns of the steps that run side by side
+        self.pace = Pace()  # turns of the steps that run side by side
 
     @property
     def driven(self) -> int:
@@ -95,15 +87,17 @@ class Workflows:
 
     async def start(self) -> None:
         """Follow the workflows of other processes; the store must be started."""
-        self._store.watch(topic_of(WORKFLOW), self._tell)
-        if self._store.sole:  # whoever held a lease is dead
+        self.store.watch(topic_of(WORKFLOW), self._tell)
+        if self.store.sole:  # whoever held a lease is dead
             await self._do(ReleaseWorkflows())
 
     async def close(self) -> None:
         """Stop driving. What has begun is due at once for others; for this server, when it starts again."""
         journals = list(self._journals.values())
         await cancel_tasks(*self._driving.values())
-        left = [journal.write(delay=0.0) for journal in journals if journal.state in (RUNNING, CANCELLING)]
+        left = [
+            journal.write(delay=0.0) for journal in journals if journal.state in (states.RUNNING, states.CANCELLING)
+        ]
         await asyncio.gather(*map(self._do, left))
 
     async def begin(self, call: RoutedCall, spec: Spec) -> str | Conflict:
@@ -111,7 +105,7 @@ class Workflows:
         planned = await self.plan(call, spec, delay=self._lease)
         if isinstance(planned, Conflict):
             return planned
-        done = await self._store.do(planned)
+        done = await self.store.do(planned)
         if isinstance(done, Conflict):
             return done.details["record_id"] if done.reason == "exists" and done.details else done
         restored = call if call.method == spec.method else restore_call(spec.authority, call.server, spec.method)
@@ -122,7 +116,7 @@ class Workflows:
     async def plan(self, call: RoutedCall, spec: Spec, *, delay: float = 0.0) -> PutRecord | Conflict:
         """Return the command that stores a workflow; without a delay, whoever finds it first drives it."""
         agent_id = spec.authority.agent_id
-        if not await self._open.admits(self._store, agent_id):
+        if not await self._open.admits(self.store, agent_id):
             return Conflict("too-many", {"most": self._open.most})
         key = call.request.headers.get(IDEMPOTENCY_KEY)
         if isinstance(call, JoinedCall):
@@ -132,7 +126,7 @@ class Workflows:
             getattr(call, "named", None) or ordered_id(spec.method.lower()),
             WORKFLOW,
             agent_id,
-            RUNNING,
+            states.RUNNING,
             encode(spec).decode(),
             key=None if key is None else f"{agent_id} {what} {key}",
             delay=delay,
@@ -141,7 +135,7 @@ class Workflows:
 
     async def signal(self, workflow_id: str, name: str, value: Any, owner: str | None = None) -> str | Conflict:
         """Leave a signal for a workflow; return its state, or a Conflict: not-found, ended, too-many."""
-        done = await self._store.do(SignalRun(workflow_id, name, to_json(value), owner))
+        done = await self.store.do(SignalRun(workflow_id, name, to_json(value), owner))
         return done if isinstance(done, Conflict) else str(done[0])
 
     async def wait(self, workflow_id: str, within: float) -> Workflow:
@@ -150,14 +144,14 @@ class Workflows:
             async with asyncio.timeout(within):
                 task = self._driving.get(workflow_id)
                 found = None if task is None else await asyncio.shield(task)
-                while found is None or found.record.state in (RUNNING, SLEEPING):
+                while found is None or found.record.state in (states.RUNNING, states.SLEEPING):
                     changed = self._changed
                     found = await self.find(workflow_id)
                     assert found is not None, "a workflow that has begun is kept"
                     record = found.record
-                    if record.state == SLEEPING and record.due is not None and record.due - time.time() > within:
+                    if record.state == states.SLEEPING and record.due is not None and record.due - time.time() > within:
                         return found
-                    if record.state in (RUNNING, SLEEPING):
+                    if record.state in (states.RUNNING, states.SLEEPING):
                         await changed.wait()
                 return found
         found = await self.find(workflow_id)
@@ -177,15 +171,15 @@ class Workflows:
         ends = clock() + (within if patience is None else patience)
         while not found.has_ended:
             changed = self._changed
-            now: Advance = await self._store.read(ReadAdvance(workflow_id))
-            held = now.state in (WAITING, PAUSED, STOPPED)
+            now: Advance = await self.store.read(ReadAdvance(workflow_id))
+            held = now.state in (states.WAITING, states.PAUSED, states.STOPPED)
             if report is not None and (now.done or held):
                 # Progress has to increase: a step that waits for somebody has begun.
                 total = len(spec.steps) if spec.steps and not now.last >> BITS else None
                 report(now.done + 0.5 if held else now.done, total, now.state if held else now.asked or None)
             left = ends - clock()
-            sleeps = now.state == SLEEPING and now.due is not None and now.due - time.time() > left
-            if now.state in ENDED or left <= 0 or (patience != math.inf and (held or sleeps)):
+            sleeps = now.state == states.SLEEPING and now.due is not None and now.due - time.time() > left
+            if now.state in states.ENDED or left <= 0 or (patience != math.inf and (held or sleeps)):
                 break
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
@@ -197,20 +191,20 @@ class Workflows:
 
     async def find(self, workflow_id: str, owner: str | None = None) -> Workflow | None:
         """Return a workflow; None if there is none, or it is another's."""
-        record: Record | None = await self._store.read(FindRecord((WORKFLOW,), workflow_id))
+        record: Record | None = await self.store.read(FindRecord((WORKFLOW,), workflow_id))
         if record is None or (owner is not None and record.owner != owner):
             return None
-        return Workflow(record, decode(record.data), await self._store.read(ReadSteps(workflow_id)))
+        return Workflow(record, decode(record.data), await self.store.read(ReadSteps(workflow_id)))
 
     async def find_id(self, owner: str, name: str) -> list[str]:
         """Return the ids of the workflows of an agent that an id or the Task-ID of the beginning call means.
 
         Calls with one Task-ID may have begun several.
         """
-        record: Record | None = await self._store.read(FindRecord((WORKFLOW,), name))
+        record: Record | None = await self.store.read(FindRecord((WORKFLOW,), name))
         if record is not None and record.owner == owner:
             return [name]
-        found: list[str] = await self._store.read(FindTask(owner, name))
+        found: list[str] = await self.store.read(FindTask(owner, name))
         return found
 
     async def heed(self, workflow_id: str) -> None:
@@ -221,7 +215,7 @@ class Workflows:
 
     async def take_over(self, records: Sequence[Record]) -> None:
         """Drive workflows that are due: their process died, their pause is over, or something was decided."""
-        journals = await self._store.read(ReadJournals(tuple(record.record_id for record in records)))
+        journals = await self.store.read(ReadJournals(tuple(record.record_id for record in records)))
         loop = asyncio.get_running_loop()
         writing: list[asyncio.Task[Any]] = []
         for start in range(0, len(records), _AT_ONCE):
@@ -237,7 +231,7 @@ class Workflows:
                     _logger.error("%s cannot be driven; it is tried again later", record.record_id, exc_info=error)
                     continue
                 if command is not None:
-                    writing.append(loop.create_task(self._store.do(command)))
+                    writing.append(loop.create_task(self.store.do(command)))
             await asyncio.sleep(0)  # calls come in between, and what has ended is written meanwhile
         for done in await asyncio.gather(*writing, return_exceptions=True):
             if isinstance(done, BaseException):
@@ -252,7 +246,7 @@ class Workflows:
         """Drive a workflow; return the command that is left to do if that is all, and it needs no task."""
         spec = decode(record.data)
         journal = WorkflowJournal(record.record_id, record.fence, self._lease, rows, record.state)
-        ends = record.state == CANCELLING or time.time() >= spec.deadline  # it is undone, which takes no code
+        ends = record.state == states.CANCELLING or time.time() >= spec.deadline  # it is undone, which takes no code
         if not ends and spec.workflow is not None and not self._has(spec):
             message = "%s began with version %d of %s, which is not here; it is left to others"
             _logger.warning(message, record.record_id, spec.version, spec.workflow)
@@ -260,7 +254,7 @@ class Workflows:
         # Many that fall due at the same time are of the same caller, which need not be judged again within a moment.
         authority, call = callers.get(f"{record.owner} {spec.method}", (None, None))
         if call is None or authority != spec.authority:
-            call = restore_call(spec.authority, self._dispatcher.server, spec.method)
+            call = restore_call(spec.authority, self.dispatcher.server, spec.method)
             callers[f"{record.owner} {spec.method}"] = spec.authority, call
         if not isinstance(call, Refused):
             context = copy_context()
@@ -272,21 +266,18 @@ class Workflows:
         _logger.warning("%s ends: %s", record.record_id, call.message)
         # What was done stays done: to undo it, too, needs authority.
         journal.refuse_next(len(spec.steps), call)
-        state = CANCELLED if record.state == CANCELLING else FAILED
+        state = states.CANCELLED if record.state == states.CANCELLING else states.FAILED
         ended = journal.write(state, kept=KEPT)
         if spec.callback is None:
             return ended
-        return EndRun(ended, tell_end(spec, journal, state, self._dispatcher.server))
+        return EndRun(ended, tell_end(spec, journal, state, self.dispatcher.server))
 
     def _has(self, spec: Spec) -> bool:
         joined = self.functions.get(spec.workflow or "")
         return joined is not None and str(spec.version) in joined.routes
 
     def _make(self, spec: Spec, call: RoutedCall, journal: WorkflowJournal) -> DurableEngine:
-        given = (self._dispatcher, self._store, spec, call, journal)
-        if spec.workflow is None:
-            return StepsEngine(*given, pace=self._pace)
-        return FunctionDrive(*given, pace=self._pace, joined=self.functions.get(spec.workflow))
+        return (StepsEngine if spec.workflow is None else FunctionDrive)(self, spec, call, journal)
 
     def _drive(self, record: Record, drive: DurableEngine, context: Context | None = None) -> None:
         name, run = f"bespeak-{record.record_id}", self._run(record, drive)
@@ -301,7 +292,7 @@ class Workflows:
             fence = journal.fence
             if not await drive.run():
                 break
-            if journal.fence == fence or journal.state not in (RUNNING, CANCELLING):
+            if journal.fence == fence or journal.state not in (states.RUNNING, states.CANCELLING):
                 changed = msgspec.structs.replace(record, state=journal.state)
                 return Workflow(changed, drive.spec, [row for _, row in sorted(journal.rows.items())])
         # Steps that were cancelled may be on their way to the store: a new claim is what they come before, or fail at.
@@ -327,7 +318,7 @@ class Workflows:
     async def _do(self, command: Command) -> None:
         """Run a command that somebody repeats later if the store fails."""
         try:
-            await self._store.do(command)
+            await self.store.do(command)
         except StoreError as error:
             _logger.warning("could not release workflows, which continue later: %s", error)
 

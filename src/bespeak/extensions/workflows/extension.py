@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.engine import Workflows
 from bespeak.extensions.workflows.methods import batch, chain, list_endpoints, pause
 from bespeak.extensions.workflows.methods_run import run, signal_endpoints
 from bespeak.extensions.workflows.schedules import SCHEDULE, Schedules, find_schedules
-from bespeak.extensions.workflows.store import CANCELLING, PAUSED, RUNNING, SLEEPING, STOPPED, WAITING, WORKFLOW
+from bespeak.extensions.workflows.store import WORKFLOW
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
 
 
@@ -32,7 +33,7 @@ workflows: Final = Extension(
         WORKFLOW: RecordKind(
             due=lambda server: server.part("workflows").take_over,
             # Its steps are undone first, by the process that takes it next.
-            cancelling=Cancelling((RUNNING, WAITING, SLEEPING, STOPPED, PAUSED), CANCELLING),
+            cancelling=Cancelling((*states.OPEN, states.PAUSED), states.CANCELLING),
         ),
         SCHEDULE: RecordKind(due=lambda server: server.part("schedules").take),
     },

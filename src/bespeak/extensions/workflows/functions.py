@@ -15,8 +15,9 @@ import msgspec
 
 from bespeak.contract.participant import WorkflowOptions
 from bespeak.errors import ContractError
+from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.durable import DurableEngine
-from bespeak.extensions.workflows.store import DONE, END, StepRow
+from bespeak.extensions.workflows.store import END, StepRow
 from bespeak.extensions.workflows.turn import DiffersError, Scope, StepError, Terms, encode_value
 from bespeak.protocol import status
 from bespeak.runtime.bindings.participant import Joined
@@ -206,15 +207,9 @@ class Run:
 class FunctionDrive(DurableEngine):
     """Drives a workflow that is a function."""
 
-    def __init__(self, *given: Any, joined: Joined | None, **more: Any) -> None:
-        super().__init__(*given, **more)
-        self._joined = joined
-        self.scope: Scope | None = None
-
     @property
     def _route(self) -> Route:
-        assert self._joined is not None, "a run whose code is not here is only undone"
-        return self._joined.routes[str(self.spec.version)]
+        return self._workflows.functions[self.spec.workflow or ""].routes[str(self.spec.version)]
 
     def program(self) -> Program:
         try:
@@ -224,7 +219,7 @@ class FunctionDrive(DurableEngine):
         return made
 
     def result_row(self, value: Any) -> StepRow:
-        return StepRow(END, 1, DONE, status.OK, _result(self._route, value), "end", ended=time.time())
+        return StepRow(END, 1, states.DONE, status.OK, _result(self._route, value), "end", ended=time.time())
 
     def read(self, asked: Asked, text: str) -> Any:
         more = asked.more

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
 
-from bespeak.extensions.workflows.store import (
-    CANCELLING,
-    DONE,
-    END,
-    FAILED,
-    NOT_UNDONE,
-    PAUSED,
-    RUNNING,
-    SKIPPED,
-    UNDONE,
-    WAITING,
-    JournalSteps,
-    NoteSteps,
-    ParkRun,
-    StepRow,
-)
+from bespeak.extensions.workflows import states
+from bespeak.extensions.workflows.store import END, EndRun, JournalSteps, NoteSteps, ParkRun, StepRow
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Fault, Refused
@@ -33,9 +19,15 @@ from bespeak.runtime.handling import to_json
 _FRESH: Final = 1.0  # seconds for which the state last read counts: another process may pause the workflow at any time
 TAKEN: Final = "taken over"  # state of a journal whose workflow another process has taken over
 _VOID: Final = -1  # fence that no claim has: the store refuses every note
-SETTLED: Final = (DONE, SKIPPED, UNDONE, NOT_UNDONE)  # states of steps that are not taken again
+SETTLED: Final = (
+    states.DONE,
+    states.SKIPPED,
+    states.UNDONE,
+    states.NOT_UNDONE,
+)  # states of steps that are not taken again
 INTERNAL: Final = "internal"  # member of the noted error of an exception, whose text is for the operator
 _HIDDEN: Final = b'{"code":"failed","message":"The code of the service failed; the log has the reason."}'
+Note = NoteSteps | JournalSteps | EndRun
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode = msgspec.json.Decoder().decode
 
@@ -44,7 +36,7 @@ class WorkflowJournal:
     """Rows by the number of their step. Rows of steps that change nothing are written with the next one that does."""
 
     def __init__(
-        self, workflow_id: str, fence: int, lease: float, rows: Iterable[StepRow] = (), state: str = RUNNING
+        self, workflow_id: str, fence: int, lease: float, rows: Iterable[StepRow] = (), state: str = states.RUNNING
     ) -> None:
         self.workflow_id = workflow_id
         self.fence = fence
@@ -85,7 +77,7 @@ class WorkflowJournal:
         for number in range(1, steps + 1) if steps else (END,):
             row = self.rows.get(number)
             if row is None or row.state not in SETTLED:
-                self.add(StepRow(number, 1 if row is None else row.attempt, FAILED, refused.status, error))
+                self.add(StepRow(number, 1 if row is None else row.attempt, states.FAILED, refused.status, error))
                 return
 
     def adopt(self, fence: int, state: str) -> None:
@@ -95,7 +87,7 @@ class WorkflowJournal:
         """
         self._claim = fence, state
         if fence == self.fence + 1:
-            self.fence, self.state = fence, RUNNING if state == PAUSED else state
+            self.fence, self.state = fence, states.RUNNING if state == states.PAUSED else state
         else:
             self.fence, self.state = _VOID, TAKEN
 
@@ -125,7 +117,7 @@ class WorkflowJournal:
 
     def renew(self) -> JournalSteps:
         """Return the command that renews the lease; what is paused or waits has none, and is due when it is due."""
-        state = CANCELLING if self.state == CANCELLING else RUNNING
+        state = states.CANCELLING if self.state == states.CANCELLING else states.RUNNING
         return JournalSteps(self.workflow_id, self.fence, (), self.lease, state, state)
 
     def _take(self) -> tuple[StepRow, ...]:
@@ -134,24 +126,24 @@ class WorkflowJournal:
 
 
 class StepJournal:
-    """Notes a row, in the transaction of the call that makes it true."""
+    """Notes the answer of a call, in the transaction of the call: `make` returns the command for a success."""
 
-    def __init__(self, journal: WorkflowJournal, row: StepRow, key: str) -> None:
-        self._journal = journal
-        self._row = row
-        self._written: tuple[StepRow, ...] = ()
+    def __init__(self, journal: WorkflowJournal, key: str, make: Callable[[Response], Note], *, builtin: bool) -> None:
         self.key = key
+        self._journal, self._make, self._builtin = journal, make, builtin
+        self._note: Note | None = None
 
-    def note(self, response: Response) -> NoteSteps | None:
+    def note(self, response: Response) -> Note | None:
         """Return the command that notes a success. What to do about a failure is decided later."""
         if not status.is_success(response.status):
             return None
-        for pending in self._written:  # the store may build the commands of a unit a second time
-            self._journal.add(pending)
-        self._journal.add(msgspec.structs.replace(self._row, code=response.status))
-        noted = self._journal.note()
-        self._written = noted.rows
-        return noted
+        # The store may build the commands of a unit a second time. What a built-in method answers may differ then; for
+        # any other the program has gone ahead already.
+        if self._note is None or self._builtin:
+            for pending in () if self._note is None else self._note.rows:
+                self._journal.add(pending)
+            self._note = self._make(response)
+        return self._note
 
     def noted(self, state: str, response: Response) -> Response:
         """Take the state of the workflow that the note has found; return the response as it is."""
@@ -172,7 +164,9 @@ def failed_row(number: int, attempt: int, response: Response, *, hidden: bool = 
         error = {name: value for name, value in error.items() if name not in ("method", "path")}
     waits = response.status == status.AUTHORIZATION_REQUIRED and error.get("code") == "confirmation-required"
     case_id = error.get("confirmation_id") if waits else None
-    return StepRow(number, attempt, WAITING if waits else FAILED, response.status, to_json(error), waits_for=case_id)
+    return StepRow(
+        number, attempt, states.WAITING if waits else states.FAILED, response.status, to_json(error), waits_for=case_id
+    )
 
 
 def shown_error(text: str) -> msgspec.Raw:
@@ -184,17 +178,17 @@ def interrupted_row(row: StepRow, why: str = "The server stopped") -> StepRow:
     """Return the row of something that was interrupted while it ran, and is not run again."""
     message = f"{why} while it ran. How far it came is not known, so it was not run again."
     said = to_json({"code": "interrupted", "message": message})
-    return msgspec.structs.replace(row, state=FAILED, output=said, ended=time.time())
+    return msgspec.structs.replace(row, state=states.FAILED, output=said, ended=time.time())
 
 
 def faulty_row(number: int, attempt: int, fault: Fault) -> StepRow:
     """Return the row of a step whose input or condition has no value."""
     code = fault.code if isinstance(fault, ExpressionFault) else "invalid-reference"
-    return StepRow(number, attempt, FAILED, 0, to_json({"code": code, "message": fault.message}))
+    return StepRow(number, attempt, states.FAILED, 0, to_json({"code": code, "message": fault.message}))
 
 
 def confirmation_of(earlier: StepRow | None) -> str | None:
-    if earlier is None or earlier.state != WAITING:
+    if earlier is None or earlier.state != states.WAITING:
         return None
     found = msgspec.json.decode(earlier.output).get("confirmation_id")
     return found if isinstance(found, str) else None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import logging
 import math
 import re
 import secrets
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -28,38 +27,25 @@ from bespeak.contract.standard.definition import (
 )
 from bespeak.contract.standard.definition import METHOD as METHOD_NAME
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.engine import Workflow, Workflows
 from bespeak.extensions.workflows.procedures import find_procedure
 from bespeak.extensions.workflows.receipts import outcome_of, ran_out, receipt_steps
-from bespeak.extensions.workflows.schedules import is_schedule, pause_schedule, resume_schedule
-from bespeak.extensions.workflows.spec import Spec, StepSpec, decode, output_number
+from bespeak.extensions.workflows.schedules import hash_nonce, is_schedule, pause_schedule, resume_schedule
+from bespeak.extensions.workflows.spec import Spec, decode, output_number
 from bespeak.extensions.workflows.start import (
     LONGEST,
     RUNS_PATH,
     begin,
     check_calls,
+    check_input,
     check_steps,
     find_run,
     place_of,
     read_callback,
     read_steps,
 )
-from bespeak.extensions.workflows.store import (
-    CANCELLED,
-    CANCELLING,
-    COMPLETED,
-    DONE,
-    ENDED,
-    FAILED,
-    PAUSED,
-    RUNNING,
-    SLEEPING,
-    STOPPED,
-    WAITING,
-    WORKFLOW,
-    JournalSteps,
-    StepRow,
-)
+from bespeak.extensions.workflows.store import WORKFLOW, JournalSteps, StepRow
 from bespeak.extensions.workflows.turn import KEPT
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import TASK_ID
@@ -81,14 +67,7 @@ from bespeak.runtime.handling import (
     to_json,
 )
 from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.records import (
-    ChangeRecord,
-    FindRecord,
-    ListRecords,
-    PutRecord,
-    Record,
-    RemoveRecord,
-)
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, Record, RemoveRecord
 from bespeak.state.store.store import Command
 from bespeak.text.diagnostics.diagnostic import brief
 
@@ -98,34 +77,40 @@ _CHAIN: Final = STANDARD["CHAIN"]
 @stateful
 async def chain(call: RoutedCall) -> Envelope:
     """Answer CHAIN /: the receipt when it has ended, or 202 if that takes long."""
-    given, result = call.input, call.input.get("output")
-    steps, propagates = read_steps(given["steps"], fits=True), given.get("context_propagation", False)
-    if isinstance(steps, Fault):
-        raise refusal(_CHAIN, "invalid-chain", steps.message, **place_of(steps))
-    check_calls(call, steps)
-    fault = await check_steps(call, steps, propagates=propagates, result=result)
-    if fault is not None:
-        raise refusal(_CHAIN, "invalid-chain", fault.message, **place_of(fault))
-    on_failure = given.get("on_failure", "abort")
-    spec = await _spec(call, steps, on_failure=on_failure, propagates=propagates, result=result)
+
+    def refuse(fault: Fault) -> RefusedError:
+        return refusal(_CHAIN, "invalid-chain", fault.message, **place_of(fault))
+
+    given = call.input
+    more = {"propagates": given.get("context_propagation", False), "result": given.get("output")}
+    spec = await _spec(call, "steps", refuse, **more, on_failure=given.get("on_failure", "abort"))
     return await begin(call, spec, _tell)
 
 
-async def _spec(call: RoutedCall, steps: tuple[StepSpec, ...], **more: Any) -> Spec:
+async def _spec(
+    call: RoutedCall, at: str, refuse: Callable[[Fault], RefusedError], *, propagates: bool = False, **more: Any
+) -> Spec:
+    """Describe the steps of a call; refuse steps that cannot be run."""
+    steps = read_steps(call.input[at], at, fits=True)
+    if isinstance(steps, Fault):
+        raise refuse(steps)
+    check_calls(call, steps)
+    fault = await check_steps(call, steps, propagates=propagates, result=more.get("result"))
+    if fault is not None:
+        raise refuse(fault)
     authority, deadline = Authority.of(call.principal, call.request), time.time() + call.input.get("timeout", LONGEST)
-    callback = await read_callback(call) if "callback" in call.input else None
-    return Spec(method=call.method, steps=steps, authority=authority, deadline=deadline, callback=callback, **more)
+    callback = await read_callback(call)
+    return Spec(call.method, steps, authority, deadline, propagates=propagates, callback=callback, **more)
 
 
 def _tell(workflow: Workflow) -> Envelope:
-    steps = receipt_steps(workflow)
-    state = workflow.record.state
+    steps, state = receipt_steps(workflow), workflow.record.state
     result: dict[str, Any] = {"chain_id": workflow.record.record_id, "status": state, "steps": steps}
-    if state == COMPLETED:
+    if state == states.COMPLETED:
         result |= outcome_of(workflow)
     if ran_out(workflow):
         raise refusal(_CHAIN, "timeout", "The time of the chain ran out.", **result)
-    return Envelope(result, status.ACCEPTED if state not in (COMPLETED, FAILED) else status.OK)
+    return Envelope(result, status.ACCEPTED if state not in (states.COMPLETED, states.FAILED) else status.OK)
 
 
 _BATCH: Final = STANDARD["BATCH"]
@@ -134,28 +119,24 @@ _BATCH: Final = STANDARD["BATCH"]
 @stateful
 async def batch(call: RoutedCall) -> Envelope:
     """Answer BATCH /: the outcome of every call."""
+
+    def refuse(fault: Fault) -> RefusedError:
+        return invalid("calls", f"cannot be run. {fault.message}")
+
     given = call.input
-    calls = read_steps(given["calls"], "calls", fits=True)
-    if isinstance(calls, Fault):
-        raise invalid("calls", f"cannot be run. {calls.message}")
-    check_calls(call, calls)
-    fault = await check_steps(call, calls, propagates=False)
-    if fault is not None:
-        raise invalid("calls", f"cannot be run. {fault.message}")
     parallel = given.get("execution_mode", "parallel") == "parallel"
-    spec = await _spec(call, calls, parallel=parallel, partial=given.get("partial_success", False))
+    spec = await _spec(call, "calls", refuse, parallel=parallel, partial=given.get("partial_success", False))
     return await begin(call, spec, _batch_tell)
 
 
 def _batch_tell(workflow: Workflow) -> Envelope:
     results, ended = receipt_steps(workflow), workflow.record.state
-    states = [one["status"] for one in results]
-    failed, succeeded = states.count("failed"), states.count("done")
-    state = ("partial" if succeeded else "failed") if ended == COMPLETED and failed else ended
+    failed, succeeded = (sum(one["status"] == state for one in results) for state in (states.FAILED, states.DONE))
+    state = ("partial" if succeeded else "failed") if ended == states.COMPLETED and failed else ended
     receipt: dict[str, Any] = {"batch_id": workflow.record.record_id, "status": state}
     receipt |= {"succeeded": succeeded, "failed": failed, "results": results}
-    if ended != FAILED:
-        return Envelope(receipt, status.OK if ended == COMPLETED else status.ACCEPTED)
+    if ended != states.FAILED:
+        return Envelope(receipt, status.OK if ended == states.COMPLETED else status.ACCEPTED)
     if ran_out(workflow):
         raise refusal(_BATCH, "timeout", "The time of the batch ran out.", **receipt)
     message = f"{failed} of {len(results)} calls failed; with partial_success the others would count."
@@ -173,49 +154,28 @@ async def run_procedure(call: RoutedCall, procedure_id: str, given: dict[str, An
     if not call.server.audited:
         _logger.warning("RUN %s by %s, which no audit trail records", brief(procedure_id), call.agent_id)
     plan = await find_procedure(call, procedure_id)
-    violations = plan.input.violations(given)
-    if violations:
-        listed = [{"field": one.pointer, "message": one.message} for one in violations]
-        message = f"The procedure does not take this input: {violations[0].message}."
-        raise refusal(_RUN, "invalid-input", message, violations=listed)
-    spec = Spec(
-        method=METHOD,
-        steps=plan.steps,
-        authority=Authority.of(call.principal, call.request),
-        deadline=time.time() + min(call.input.get("timeout", plan.timeout), plan.timeout),
-        propagates=True,
-        given=given,
-        name=procedure_id,
-        result=plan.result,
-        callback=await read_callback(call),
-    )
-    return await begin(call, spec, partial(_run_tell, procedure_id))
+    check_input(plan.input, given, "procedure")
+    authority = Authority.of(call.principal, call.request)
+    deadline = time.time() + min(call.input.get("timeout", plan.timeout), plan.timeout)
+    more = {"given": given, "name": procedure_id, "result": plan.result, "callback": await read_callback(call)}
+    return await begin(call, Spec(METHOD, plan.steps, authority, deadline, propagates=True, **more), _run_tell)
 
 
-def _run_tell(procedure_id: str, workflow: Workflow) -> Envelope:
+def _run_tell(workflow: Workflow) -> Envelope:
     steps, state = receipt_steps(workflow), workflow.record.state
-    result: dict[str, Any] = {"run_id": workflow.record.record_id, "procedure_id": procedure_id, "status": state}
+    result: dict[str, Any] = {"run_id": workflow.record.record_id, "procedure_id": workflow.spec.name, "status": state}
     if ran_out(workflow):
         raise refusal(_RUN, "timeout", "The time of the procedure ran out.", **result)
     result |= outcome_of(workflow)
     if len(steps) > 1:
         result["steps"] = steps
-    return Envelope(result, status.OK if state in ENDED else status.ACCEPTED)
+    return Envelope(result, status.OK if state in states.ENDED else status.ACCEPTED)
 
 
 PAUSE: Final = "pause"  # kind of the records that hold resumption nonces
 _NONCE_BYTES: Final = 16
 _KEPT: Final = 366 * 86400.0
 _PAUSE: Final = STANDARD["PAUSE"]
-
-
-def pause_id(workflow_id: str) -> str:
-    return f"pause-{workflow_id}"
-
-
-def hash_nonce(nonce: str) -> str:
-    """Return what is stored of a nonce."""
-    return hashlib.sha256(nonce.encode(errors="surrogatepass")).hexdigest()
 
 
 @stateful
@@ -229,15 +189,13 @@ async def pause(call: RoutedCall) -> Effects:
     workflow_id = await find_run(call, given["workflow_id"])
     if workflow_id is None:
         raise refusal(_PAUSE, "workflow-not-found", unknown)
-    nonce = secrets.token_urlsafe(_NONCE_BYTES)
+    nonce, pause_id = secrets.token_urlsafe(_NONCE_BYTES), f"pause-{workflow_id}"
     commands = (
-        ChangeRecord(
-            workflow_id, (WORKFLOW,), (RUNNING, WAITING, SLEEPING, STOPPED), PAUSED, owner=agent_id, due=resume_at
-        ),
-        RemoveRecord(pause_id(workflow_id)),
-        PutRecord(pause_id(workflow_id), PAUSE, agent_id, "open", f'"{hash_nonce(nonce)}"', lifetime=_KEPT),
+        ChangeRecord(workflow_id, (WORKFLOW,), states.OPEN, states.PAUSED, owner=agent_id, due=resume_at),
+        RemoveRecord(pause_id),
+        PutRecord(pause_id, PAUSE, agent_id, "open", f'"{hash_nonce(nonce)}"', lifetime=_KEPT),
     )
-    result = {"workflow_id": workflow_id, "status": PAUSED, "resumption_nonce": nonce}
+    result = {"workflow_id": workflow_id, "status": states.PAUSED, "resumption_nonce": nonce}
     if resume_at is not None:
         result["resume_at"] = write_instant(resume_at)
     conflicts: Conflicts = {"not-found": _PAUSE.refuse("workflow-not-found", unknown), "": _refuse_pause}
@@ -246,7 +204,7 @@ async def pause(call: RoutedCall) -> Effects:
 
 def _refuse_pause(found: Mapping[str, Any]) -> Refused:
     state = found["state"]
-    if state == PAUSED:
+    if state == states.PAUSED:
         return _PAUSE.refuse("already-paused", "The workflow is paused already; its nonce was returned then.")
     return _PAUSE.refuse("workflow-ended", f"The workflow is {state} and cannot be paused.", workflow_status=state)
 
@@ -286,23 +244,23 @@ async def resume_workflow(call: RoutedCall) -> Effects | None:
         raise RefusedError(_NOT_FOUND)
     workflow_id = found.record.record_id
     state = found.record.state
-    if state != PAUSED:
+    if state != states.PAUSED:
         message = f"The workflow is {state}, not paused."
         raise refusal(status.CONFLICT, "workflow-not-paused", message, workflow_status=state)
-    paused: Record | None = await call.server.store.read(FindRecord((PAUSE,), pause_id(workflow_id)))
+    paused: Record | None = await call.server.store.read(FindRecord((PAUSE,), f"pause-{workflow_id}"))
     commands: list[Command] = []
     if "resumption_nonce" in given:
         if paused is None or not hmac.compare_digest(paused.content(), hash_nonce(given["resumption_nonce"])):
             raise RefusedError(_WRONG)
         commands.append(ChangeRecord(paused.record_id, (PAUSE,), ("open",), "used"))
     if found.spec.deadline <= time.time():
-        ended = ChangeRecord(workflow_id, (WORKFLOW,), (PAUSED,), FAILED, owner=agent_id, lifetime=KEPT)
+        ended = ChangeRecord(workflow_id, (WORKFLOW,), (states.PAUSED,), states.FAILED, owner=agent_id, lifetime=KEPT)
         return Effects((*commands, ended), lambda _: _EXPIRED)
     rows = _override(found, given.get("checkpoint"))
     if rows:
         commands.append(JournalSteps(workflow_id, found.record.fence, rows, 0.0))
-    going = ChangeRecord(workflow_id, (WORKFLOW,), (PAUSED,), RUNNING, owner=agent_id, delay=0.0)
-    result = {"workflow_id": workflow_id, "status": RUNNING, "overridden": len(rows)}
+    going = ChangeRecord(workflow_id, (WORKFLOW,), (states.PAUSED,), states.RUNNING, owner=agent_id, delay=0.0)
+    result = {"workflow_id": workflow_id, "status": states.RUNNING, "overridden": len(rows)}
     return effects([*commands, going], lambda _: result, _USED)
 
 
@@ -310,7 +268,7 @@ def _override(workflow: Workflow, checkpoint: Any) -> tuple[StepRow, ...]:
     """Return the rows of steps whose outputs a checkpoint replaces, for the steps after them."""
     if checkpoint is None:
         return ()
-    known = {row.number: row for row in workflow.rows if row.state == DONE}
+    known = {row.number: row for row in workflow.rows if row.state == states.DONE}
     rows = {
         step.name or str(number): known[output_number(step, number)]
         for number, step in enumerate(workflow.spec.steps, 1)
@@ -332,7 +290,15 @@ QUERY_RUNS: Final = StandardMethod(
     intent="Find the workflows that the caller has begun.",
     outcome="Workflows with their states are returned, and a cursor if there may be more.",
     takes={
-        "state?": one_of(RUNNING, WAITING, PAUSED, COMPLETED, FAILED, CANCELLING, CANCELLED),
+        "state?": one_of(
+            states.RUNNING,
+            states.WAITING,
+            states.PAUSED,
+            states.COMPLETED,
+            states.FAILED,
+            states.CANCELLING,
+            states.CANCELLED,
+        ),
         "method?": METHOD_NAME,
         "name?": NAME,
         "task_id?": NAME,
@@ -364,8 +330,8 @@ async def query_runs(call: RoutedCall) -> Envelope:
         if found is None:
             raise refusal(QUERY_RUNS, "invalid-cursor", "Repeat the `cursor` of the last answer as it was.")
         after = max(after, (float(found[1]), found[2]))
-    states = (given["state"],) if "state" in given else ()
-    wanted = ListRecords(WORKFLOW, call.agent_id or "", states, after, _MOST_READ)
+    kept = (given["state"],) if "state" in given else ()
+    wanted = ListRecords(WORKFLOW, call.agent_id or "", kept, after, _MOST_READ)
     assert call.server.store is not None, "the handler is stateful"
     records: list[Record] = await call.server.store.read(wanted)
     listed: list[dict[str, Any]] = []

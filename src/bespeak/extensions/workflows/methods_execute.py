@@ -18,13 +18,13 @@ from bespeak.contract.grammar.syntax import fill_path
 from bespeak.contract.mcp_tool import Granting, Tool, result_of
 from bespeak.contract.schema.validation import Violation, refuse_input
 from bespeak.contract.standard.orchestrate import RUNS
+from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.engine import Workflow
 from bespeak.extensions.workflows.methods import run_procedure
 from bespeak.extensions.workflows.methods_plan import KIND, StoredPlan
 from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
 from bespeak.extensions.workflows.spec import Spec, StepSpec
 from bespeak.extensions.workflows.start import LONGEST, begin, check_steps, find_uncallable, place_of, read_steps
-from bespeak.extensions.workflows.store import ENDED
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, MEDIA_AGTP, essence
@@ -104,7 +104,7 @@ def _read_steps(given: tuple[Any, ...]) -> tuple[StepSpec, ...] | Fault:
 def _tell(workflow: Workflow) -> Envelope:
     steps, state = receipt_steps(workflow), workflow.record.state
     receipt: dict[str, Any] = {"execution_id": workflow.record.record_id, "status": state, "steps": steps}
-    return Envelope({**receipt, **outcome_of(workflow)}, status.OK if state in ENDED else status.ACCEPTED)
+    return Envelope({**receipt, **outcome_of(workflow)}, status.OK if state in states.ENDED else status.ACCEPTED)
 
 
 _logger = logging.getLogger(__name__)

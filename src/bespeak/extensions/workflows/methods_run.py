@@ -14,13 +14,13 @@ from bespeak.contract.service import Service
 from bespeak.contract.standard.definition import ANYTHING, NAME, MethodError, StandardMethod
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.errors import ContractError
-from bespeak.extensions.workflows import methods
+from bespeak.extensions.workflows import methods, states
 from bespeak.extensions.workflows.engine import Workflow, Workflows
 from bespeak.extensions.workflows.functions import Run, newest, options_of
 from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
 from bespeak.extensions.workflows.spec import Spec
-from bespeak.extensions.workflows.start import RUNS_PATH, begin, find_run, read_callback
-from bespeak.extensions.workflows.store import CANCELLED, COMPLETED, ENDED, FAILED, SignalRun
+from bespeak.extensions.workflows.start import RUNS_PATH, begin, check_input, find_run, read_callback
+from bespeak.extensions.workflows.store import SignalRun
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Context
 from bespeak.protocol.exchange.refusal import Refused
@@ -73,33 +73,20 @@ def _spec(
     call: RoutedCall, joined: Joined, given: dict[str, Any], timeout: float | None = None, callback: str | None = None
 ) -> Spec:
     """Describe a run of the newest version; refuse an input that it does not take."""
-    version, most = newest(joined), options_of(joined).timeout
-    violations = joined.routes[str(version)].input.violations(given)
-    if violations:
-        listed = [{"field": one.pointer, "message": one.message} for one in violations]
-        message = f"The workflow does not take this input: {violations[0].message}."
-        raise refusal(_RUN, "invalid-input", message, violations=listed)
-    name = joined.participant.name
-    return Spec(
-        method=METHOD,
-        steps=(),
-        authority=Authority.of(call.principal, call.request),
-        deadline=time.time() + min(timeout or most, most),
-        given=given,
-        name=name,
-        workflow=name,
-        version=version,
-        callback=callback,
-    )
+    version, most, name = newest(joined), options_of(joined).timeout, joined.participant.name
+    check_input(joined.routes[str(version)].input, given, "workflow")
+    authority, deadline = Authority.of(call.principal, call.request), time.time() + min(timeout or most, most)
+    named: dict[str, Any] = {"name": name, "workflow": name, "version": version}
+    return Spec(METHOD, (), authority, deadline, given=given, **named, callback=callback)
 
 
 def _tell(workflow: Workflow) -> Envelope:
     state, spec = workflow.record.state, workflow.spec
     result: dict[str, Any] = {"run_id": workflow.record.record_id, "procedure_id": spec.name, "status": state}
     result |= outcome_of(workflow)
-    if state not in ENDED:
+    if state not in states.ENDED:
         result["steps"] = receipt_steps(workflow)
-    return Envelope(result, status.OK if state in ENDED else status.ACCEPTED)
+    return Envelope(result, status.OK if state in states.ENDED else status.ACCEPTED)
 
 
 class WorkflowFunction(Protocol):
@@ -151,13 +138,13 @@ async def _answer(call: RoutedCall, name: str) -> Any:
         found = await workflows.wait(found.record.record_id, _LONG)  # the step has no other answer than the result
     assert found is not None, "a run that has begun is kept"
     state, result, run_id = found.record.state, outcome_of(found), found.record.record_id
-    if state == COMPLETED:
+    if state == states.COMPLETED:
         return msgspec.json.decode(result["output"])
-    if state not in ENDED:
+    if state not in states.ENDED:
         return Answer(msgspec.json.encode(made.result), status.ACCEPTED, headers=made.headers)
-    if state == CANCELLED:
+    if state == states.CANCELLED:
         raise refusal(status.CONFLICT, "workflow-cancelled", "The run was cancelled.", workflow_id=run_id)
-    assert state == FAILED
+    assert state == states.FAILED
     error = msgspec.json.decode(result["error"])
     code, message = error.pop("code", ""), error.pop("message", "")
     if code in call.route.error_descriptions:

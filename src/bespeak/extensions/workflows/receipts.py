@@ -8,21 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.journal import shown_error
 from bespeak.extensions.workflows.spec import ELEMENT, Spec, StepSpec, output_number
-from bespeak.extensions.workflows.store import (
-    BESIDE,
-    BITS,
-    COMPLETED,
-    DONE,
-    END,
-    FAILED,
-    PENDING,
-    SKIPPED,
-    STOPPED,
-    UNDONE,
-    StepRow,
-)
+from bespeak.extensions.workflows.store import BESIDE, BITS, END, StepRow
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 
@@ -30,7 +19,7 @@ if TYPE_CHECKING:
     from bespeak.extensions.workflows.engine import Workflow
 
 MOST_TOLD: Final = 1000  # steps inside one step that a receipt tells of
-_ANSWERED: Final = (DONE, UNDONE)
+_ANSWERED: Final = (states.DONE, states.UNDONE)
 _decode = msgspec.json.Decoder().decode
 
 
@@ -53,7 +42,7 @@ def _list(
             entry["method"], entry["path"] = step.method, step.path
         else:
             entry["kind"] = step.title
-        entry["status"] = PENDING if row is None else row.state
+        entry["status"] = states.PENDING if row is None else row.state
         if step.name is not None:
             entry["name"] = step.name
         if row is not None:
@@ -72,7 +61,7 @@ def _inside(
         yield from _list(steps, base, rows)
         return
     listed = rows.get(base >> BITS | BESIDE)
-    for index in range(0 if listed is None or listed.state != DONE else len(_decode(listed.output))):
+    for index in range(0 if listed is None or listed.state != states.DONE else len(_decode(listed.output))):
         yield from _list(steps, base | index << ELEMENT, rows, index)
 
 
@@ -100,31 +89,31 @@ def outcome_of(workflow: Workflow) -> dict[str, Any]:
 
 def ran_out(workflow: Workflow) -> bool:
     """Return True for steps that have failed because their time was over."""
-    failed = [row for row in workflow.rows if row.state == FAILED]
+    failed = [row for row in workflow.rows if row.state == states.FAILED]
     is_late = not failed or any(row.number == END and row.code == status.TIMEOUT for row in failed)
-    return workflow.record.state == FAILED and is_late
+    return workflow.record.state == states.FAILED and is_late
 
 
 def tell_outcome(spec: Spec, state: str, rows: Iterable[StepRow]) -> dict[str, Any]:
     known = {row.number: row for row in rows}
     end = known.get(END)
-    if spec.workflow is not None and state in (FAILED, STOPPED):
+    if spec.workflow is not None and state in (states.FAILED, states.STOPPED):
         return {} if end is None else {"error": shown_error(end.output)}
-    if state == COMPLETED:
-        if end is not None and end.state == DONE:
+    if state == states.COMPLETED:
+        if end is not None and end.state == states.DONE:
             return {"output": msgspec.Raw(end.output.encode())}
         # The shape of the output could not be made.
         told: dict[str, Any] = {}
-        if end is not None and end.state == SKIPPED:
+        if end is not None and end.state == states.SKIPPED:
             told["error"] = msgspec.Raw(end.output.encode())
         last = len(spec.steps)
         row = known.get(output_number(spec.steps[-1], last)) if last and not spec.parallel else None
-        return told if row is None or row.state != DONE else {"output": msgspec.Raw(row.output.encode()), **told}
-    if state != FAILED:
+        return told if row is None or row.state != states.DONE else {"output": msgspec.Raw(row.output.encode()), **told}
+    if state != states.FAILED:
         return {}
-    if end is not None and end.state == FAILED:  # not a step, but what runs it
+    if end is not None and end.state == states.FAILED:  # not a step, but what runs it
         return {"error": shown_error(end.output)}
-    failed = next((row for row in known.values() if row.state == FAILED and row.output != "null"), None)
+    failed = next((row for row in known.values() if row.state == states.FAILED and row.output != "null"), None)
     if failed is None:  # only the time can have ended it
         return {"error": {"code": "timeout", "message": "The time of the workflow ran out."}}
     return {"error": msgspec.Raw(failed.output.encode())}

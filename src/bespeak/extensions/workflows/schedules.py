@@ -24,9 +24,10 @@ from cronsim import CronSim, CronSimError
 
 from bespeak.contract.participant import WorkflowOptions
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.functions import newest, options_of
 from bespeak.extensions.workflows.spec import Spec, encode
-from bespeak.extensions.workflows.store import PAUSED, RUNNING, WORKFLOW
+from bespeak.extensions.workflows.store import WORKFLOW
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import SERVICE
@@ -205,7 +206,7 @@ class Schedules:
                 await self._store.do(RemoveRecord(record.record_id))
             elif not now.is_as(before):
                 changed = msgspec.structs.replace(now.resumed(self._clock()), last=before.last, nonce=before.nonce)
-                due = record.due if record.state == PAUSED else changed.planned
+                due = record.due if record.state == states.PAUSED else changed.planned
                 await self._store.do(_change(record, record.state, changed, due=due, version=record.version))
         for record_id in self._declared.keys() - {record.record_id for record in known}:
             new = self._declared[record_id].resumed(self._clock())
@@ -223,8 +224,8 @@ class Schedules:
     async def _take(self, record: Record, schedule: Schedule) -> None:
         # The clock of the store may be ahead of ours.
         now = max(self._clock(), schedule.planned)
-        runs = [] if record.state == PAUSED else [self._run(schedule, one) for one in schedule.times(now)]
-        following = schedule.resumed(self._clock() if record.state == PAUSED else now)
+        runs = [] if record.state == states.PAUSED else [self._run(schedule, one) for one in schedule.times(now)]
+        following = schedule.resumed(self._clock() if record.state == states.PAUSED else now)
         if runs:
             following = msgspec.structs.replace(following, last=runs[-1].record_id)
         # Code that has started since, with another schedule, has another version of the record.
@@ -244,7 +245,9 @@ class Schedules:
         digest = hashlib.sha256(f"{self._server_id} {schedule.name}".encode()).hexdigest()
         run_id = f"run-{int(planned * 1000):012x}{digest[:20]}"
         # Any machine may drive it: it is due at once.
-        return PutRecord(run_id, WORKFLOW, self._server_id, RUNNING, encode(spec).decode(), key=run_id, delay=0.0)
+        return PutRecord(
+            run_id, WORKFLOW, self._server_id, states.RUNNING, encode(spec).decode(), key=run_id, delay=0.0
+        )
 
 
 def _change(record: Record, state: str, schedule: Schedule, **more: Any) -> ChangeRecord:
@@ -254,12 +257,12 @@ def _change(record: Record, state: str, schedule: Schedule, **more: Any) -> Chan
 def pause_change(record: Record, *, due: float | None = None, nonce: str | None = None) -> ChangeRecord:
     """Return the command that pauses a schedule, until a time or until it is resumed."""
     paused = msgspec.structs.replace(read_schedule(record.data), nonce=nonce)
-    return ChangeRecord(record.record_id, (SCHEDULE,), (ACTIVE,), PAUSED, data=to_json(paused), due=due)
+    return ChangeRecord(record.record_id, (SCHEDULE,), (ACTIVE,), states.PAUSED, data=to_json(paused), due=due)
 
 
 def resume_change(record: Record, now: float) -> ChangeRecord:
     going = read_schedule(record.data).resumed(now)
-    return ChangeRecord(record.record_id, (SCHEDULE,), (PAUSED,), ACTIVE, data=to_json(going), due=going.planned)
+    return ChangeRecord(record.record_id, (SCHEDULE,), (states.PAUSED,), ACTIVE, data=to_json(going), due=going.planned)
 
 
 _PAUSE: Final = STANDARD["PAUSE"]
@@ -270,12 +273,17 @@ def is_schedule(name: str) -> bool:
     return name.startswith(PREFIX)
 
 
+def hash_nonce(nonce: str) -> str:
+    """Return what is stored of a nonce."""
+    return hashlib.sha256(nonce.encode(errors="surrogatepass")).hexdigest()
+
+
 async def pause_schedule(call: RoutedCall) -> Effects:
     """Answer PAUSE / of a schedule, for agents with the scope."""
     resume_at = read_future(call.input, "resume_at", most=float("inf"))
     record, nonce = await _find(call), secrets.token_urlsafe(16)
-    command = pause_change(record, due=resume_at, nonce=hashlib.sha256(nonce.encode()).hexdigest())
-    result = {"workflow_id": record.record_id, "status": PAUSED, "resumption_nonce": nonce}
+    command = pause_change(record, due=resume_at, nonce=hash_nonce(nonce))
+    result = {"workflow_id": record.record_id, "status": states.PAUSED, "resumption_nonce": nonce}
     if resume_at is not None:
         result["resume_at"] = write_instant(resume_at)
     return effects([command], lambda _: result, _PAUSE.refuse("already-paused", "The schedule is paused already."))
@@ -285,10 +293,8 @@ async def resume_schedule(call: RoutedCall) -> Effects:
     """Answer RESUME / of a schedule, for agents with the scope; a nonce is not needed, and must be right if given."""
     record, given = await _find(call), call.input
     kept = read_schedule(record.data).nonce or ""
-    if "resumption_nonce" in given:
-        hashed = hashlib.sha256(given["resumption_nonce"].encode(errors="surrogatepass")).hexdigest()
-        if not hmac.compare_digest(kept, hashed):
-            raise refusal(_RESUME, "resumption-nonce-wrong", "PAUSE did not return this nonce for the schedule.")
+    if "resumption_nonce" in given and not hmac.compare_digest(kept, hash_nonce(given["resumption_nonce"])):
+        raise refusal(_RESUME, "resumption-nonce-wrong", "PAUSE did not return this nonce for the schedule.")
     result = {"workflow_id": record.record_id, "status": ACTIVE}
     active = _RESUME.refuse("workflow-not-paused", "The schedule is not paused.")
     return effects([resume_change(record, time.time())], lambda _: result, active)

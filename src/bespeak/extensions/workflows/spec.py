@@ -19,18 +19,8 @@ import msgspec
 
 from bespeak.contract.procedure import MOST_ITEMS
 from bespeak.contract.standard.orchestrate import LISTS
-from bespeak.extensions.workflows.store import (
-    BESIDE,
-    BITS,
-    FAILED,
-    NOT_UNDONE,
-    PENDING,
-    RUNNING,
-    UNDONE,
-    WORKFLOW,
-    JournalSteps,
-    StepRow,
-)
+from bespeak.extensions.workflows import states
+from bespeak.extensions.workflows.store import BESIDE, BITS, WORKFLOW, JournalSteps, StepRow
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.gates import find_route
@@ -335,14 +325,22 @@ def repeat_commands(
 
     It has as much time as it had in the beginning, and the authority of whoever repeats it, if that is an agent.
     """
-    if any(row.state in (UNDONE, NOT_UNDONE) for row in rows):
+    if any(row.state in (states.UNDONE, states.NOT_UNDONE) for row in rows):
         return f"steps of {record.record_id} have been undone"
     spec = decode(record.data)
     deadline = time.time() + delay + spec.deadline - record.created
     again = msgspec.structs.replace(spec, deadline=deadline, authority=authority or spec.authority)
-    failed = tuple(msgspec.structs.replace(row, state=PENDING) for row in rows if row.state == FAILED)
+    failed = tuple(msgspec.structs.replace(row, state=states.PENDING) for row in rows if row.state == states.FAILED)
     data = encode(again).decode()
     return (
-        ChangeRecord(record.record_id, (WORKFLOW,), (FAILED,), RUNNING, version=record.version, data=data, delay=delay),
+        ChangeRecord(
+            record.record_id,
+            (WORKFLOW,),
+            (states.FAILED,),
+            states.RUNNING,
+            version=record.version,
+            data=data,
+            delay=delay,
+        ),
         JournalSteps(record.record_id, record.fence, failed, 0.0, delay=delay),
     )

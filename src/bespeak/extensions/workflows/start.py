@@ -8,7 +8,9 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.procedure import find_wrong_step
+from bespeak.contract.schema.validation import Validator
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.engine import Workflow, Workflows
 from bespeak.extensions.workflows.spec import (
     INPUT,
@@ -20,7 +22,6 @@ from bespeak.extensions.workflows.spec import (
     is_plain,
     variables_of,
 )
-from bespeak.extensions.workflows.store import RUNNING
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, RESPOND_ASYNC, prefers
 from bespeak.protocol.exchange.messages import ITEMS, REPORT
@@ -52,7 +53,7 @@ async def begin(call: RoutedCall, spec: Spec, tell: Tell) -> Envelope:
     if prefers(call.request.headers, RESPOND_ASYNC):
         return _tell_begun(call, tell(await workflows.wait(begun, 0.0)), begun)
     found = await workflows.follow(begun, spec, ANSWERED_WITHIN)
-    if found.record.state == RUNNING and IDEMPOTENCY_KEY in call.request.headers:
+    if found.record.state == states.RUNNING and IDEMPOTENCY_KEY in call.request.headers:
         # The answer under the key must be the final one, so this one is not kept.
         message = f"{begun} is still running; repeat the request with the same Idempotency-Key for its receipt."
         raise refusal(status.UNAVAILABLE, "workflow-running", message, retry_after=5, workflow_id=begun)
@@ -98,6 +99,15 @@ async def read_callback(call: RoutedCall) -> str | None:
 
         await verify_callback(call, callback)
     return callback
+
+
+def check_input(takes: Validator, given: dict[str, Any], what: str) -> None:
+    """Refuse an input that a procedure or a workflow function does not take."""
+    violations = takes.violations(given)
+    if violations:
+        listed = [{"field": one.pointer, "message": one.message} for one in violations]
+        message = f"The {what} does not take this input: {violations[0].message}."
+        raise refusal(STANDARD["RUN"], "invalid-input", message, violations=listed)
 
 
 def place_of(fault: Fault) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import time
 from collections import ChainMap
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 import msgspec
 
+from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.durable import DurableEngine
 from bespeak.extensions.workflows.journal import faulty_row
 from bespeak.extensions.workflows.spec import (
@@ -31,18 +32,7 @@ from bespeak.extensions.workflows.spec import (
     resolve,
     variables_of,
 )
-from bespeak.extensions.workflows.store import (
-    BESIDE,
-    BITS,
-    DONE,
-    END,
-    FAILED,
-    NOT_UNDONE,
-    RUNNING,
-    SKIPPED,
-    UNDONE,
-    StepRow,
-)
+from bespeak.extensions.workflows.store import BESIDE, BITS, END, StepRow
 from bespeak.extensions.workflows.turn import ATTEMPTS, StepError, Terms
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import read_instant
@@ -53,7 +43,7 @@ from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.handling import to_json
 
 AT_ONCE: Final = 16  # calls of a batch that run at the same time
-_ANSWERED: Final = (DONE, UNDONE, NOT_UNDONE)
+_ANSWERED: Final = (states.DONE, states.UNDONE, states.NOT_UNDONE)
 _LEFT_OUT: Final = object()  # result of an element that failed and is left out
 _decode = msgspec.json.Decoder().decode
 
@@ -63,9 +53,9 @@ class StepsEngine(DurableEngine):
 
     is_code = False
 
-    def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
-        self._room = Room()
+    @cached_property
+    def _room(self) -> Room:
+        return Room()
 
     @property
     def flushes(self) -> bool:
@@ -82,7 +72,7 @@ class StepsEngine(DurableEngine):
         return row
 
     def failure_row(self, error: Mapping[str, Any], code: int) -> StepRow | None:
-        if any(row.state == FAILED for row in self.journal.rows.values()):
+        if any(row.state == states.FAILED for row in self.journal.rows.values()):
             return None  # the row of the step that failed says it
         return super().failure_row(error, code)
 
@@ -100,9 +90,9 @@ class StepsEngine(DurableEngine):
             return None
         values = Values(self.journal.rows, spec.steps, 0, range(1, len(spec.steps) + 1), around)
         try:
-            state, made = DONE, await self._fill(spec.result, values)
+            state, made = states.DONE, await self._fill(spec.result, values)
         except StepError as error:  # everything is done all the same
-            state, made = SKIPPED, error.error
+            state, made = states.SKIPPED, error.error
         return StepRow(END, 1, state, 0, to_json(made), "end", ended=time.time())
 
     async def _in_order(self, block: Block, base: int, around: Values | None, policy: str) -> str:
@@ -139,7 +129,7 @@ class StepsEngine(DurableEngine):
     ) -> str | None:
         """Carry out a step; return its output, or None if it was skipped. Raises StepError if it fails."""
         row = self.journal.rows.get(number)
-        if row is not None and row.state == SKIPPED:
+        if row is not None and row.state == states.SKIPPED:
             return None
         skips = (step.on_failure or policy) == "skip"
         try:
@@ -153,7 +143,7 @@ class StepsEngine(DurableEngine):
             given = step.parameters
             if step.procedure is not None or is_plain(given):
                 given = dict(given if step.procedure is None else self.spec.given or {})
-            elif row is None or row.state not in (*_ANSWERED, FAILED):  # one that is settled needs no values
+            elif row is None or row.state not in (*_ANSWERED, states.FAILED):  # one that is settled needs no values
                 given = await self._fill(given, values)
             terms = self._terms(step, step.on_failure or policy, ends=ends and step.output is None)
             output: str | None = await Asked("call", number, step.title, given, terms)
@@ -167,19 +157,19 @@ class StepsEngine(DurableEngine):
                 raise  # nobody can decide to go on, or the engine would have skipped it
             if skips and step.nested is not None:
                 await Asked("compute", 0, more=partial(self.undo_rows, lambda one: _is_inside(one, number)))
-            self._note_failure(number, step, error, SKIPPED if skips else FAILED)
+            self._note_failure(number, step, error, states.SKIPPED if skips else states.FAILED)
             if not skips:
                 raise
             return None
 
     def _has_failed(self, number: int) -> bool:
         row = self.journal.rows.get(number)
-        return row is not None and row.state == FAILED
+        return row is not None and row.state == states.FAILED
 
     def _note_failure(self, number: int, step: StepSpec, error: StepError, state: str) -> None:
         row, now = self.journal.rows.get(number), time.time()
         # A call that was answered is done, although its output could not be given a shape: it may have to be undone.
-        if row is None or (row.state != state and (row.state != DONE or step.approve is not None)):
+        if row is None or (row.state != state and (row.state != states.DONE or step.approve is not None)):
             began, attempt = (now, 1) if row is None else (row.began, row.attempt)
             output = to_json(error.error)
             self.journal.add(StepRow(number, attempt, state, error.status, output, step.title, began=began, ended=now))
@@ -209,7 +199,7 @@ class StepsEngine(DurableEngine):
         """Return False if the condition of a step is false: it is skipped."""
         holds: bool = await Asked("compute", 0, more=partial(self._holds, step.when, values))
         if not holds:
-            self.journal.add(StepRow(number, 1, SKIPPED, 0, "null", step.title))
+            self.journal.add(StepRow(number, 1, states.SKIPPED, 0, "null", step.title))
         return holds
 
     async def _wait(self, number: int, step: StepSpec, values: Values) -> str:
@@ -239,25 +229,25 @@ class StepsEngine(DurableEngine):
     async def _nested(self, number: int, step: StepSpec, block: Block, values: Values, policy: str) -> str:
         """Run the steps inside a step."""
         row, base = self.journal.rows.get(number), number << BITS
-        if row is not None and row.state == DONE:
+        if row is not None and row.state == states.DONE:
             return row.output
-        if row is not None and row.state == FAILED:
+        if row is not None and row.state == states.FAILED:
             raise StepError(_decode(row.output), row.code)
         began = time.time() if row is None else row.began
-        if row is None or row.state != RUNNING:
-            self.journal.add(StepRow(number, 1, RUNNING, 0, "null", step.title, began=began), lazy=True)
+        if row is None or row.state != states.RUNNING:
+            self.journal.add(StepRow(number, 1, states.RUNNING, 0, "null", step.title, began=began), lazy=True)
         inner = block.on_failure or policy
         if step.for_each is not None:
             made = await self._for_each(number, step, block, values, inner)
         else:
             made = await (self._side_by_side if block.parallel else self._in_order)(block, base, values, inner)
         if step.output is not None:
-            rows = ChainMap({number: StepRow(number, 1, DONE, status.OK, made)}, self.journal.rows)
+            rows = ChainMap({number: StepRow(number, 1, states.DONE, status.OK, made)}, self.journal.rows)
             made = to_json(await self._fill(step.output, values.knowing(step, rows)))
         fault = self._room.take_bytes(len(made))
         if fault is not None:
             raise _error_of(fault)
-        self.journal.add(StepRow(number, 1, DONE, status.OK, made, step.title, began=began, ended=time.time()))
+        self.journal.add(StepRow(number, 1, states.DONE, status.OK, made, step.title, began=began, ended=time.time()))
         return made
 
     async def _for_each(self, number: int, step: StepSpec, block: Block, values: Values, policy: str) -> str:

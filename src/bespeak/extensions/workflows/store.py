@@ -6,29 +6,12 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
+from bespeak.extensions.workflows import states
 from bespeak.state.store.commands import records
 from bespeak.state.store.commands.records import SOON, TOPIC, topic_of, wake
 from bespeak.state.store.store import Command, Conflict, Grouping, Notify, Result, Row, Statement, Steps, read_all
 
 WORKFLOW: Final = records.WORKFLOW
-RUNNING: Final = "running"
-WAITING: Final = records.WAITING
-PAUSED: Final = "paused"
-SLEEPING: Final = "sleeping"  # until a time, or until something arrives
-STOPPED: Final = "stopped"  # the code asks for something else than the journal has
-COMPLETED: Final = "completed"
-FAILED: Final = "failed"
-CANCELLED: Final = "cancelled"
-CANCELLING: Final = "cancelling"  # what was done is being undone
-ENDED: Final = (COMPLETED, FAILED, CANCELLED)
-DONE: Final = "done"
-STARTED: Final = "started"  # begun, and not to be begun again: what becomes of it is not known if its process dies
-PENDING: Final = "pending"  # to be tried again
-SKIPPED: Final = "skipped"
-UNDONE: Final = "undone"
-NOT_UNDONE: Final = "not-undone"  # done, and what should undo it has failed
-ARRIVED: Final = "arrived"  # a signal that nobody has waited for yet
-RECEIVED: Final = "received"  # a signal that a wait has taken
 END: Final = 0  # number of the row that says how the whole ended
 BITS: Final = 21  # bits of the number of a row for each list around its step
 BESIDE: Final = 1 << 62  # bit of the number of a row with what was computed beside a step
@@ -135,7 +118,7 @@ class JournalSteps(Command, frozen=True):
             UPDATE records AS r SET state = CASE WHEN r.state = i.expected THEN i.state ELSE r.state END,
                 version = r.version + 1, updated = {{now}}, expires = coalesce({{now}} + i.kept, r.expires),
                 due = CASE WHEN r.state <> i.expected THEN r.due
-                    WHEN i.state NOT IN {ENDED} THEN {{now}} + coalesce(i.delay, i.lease) END
+                    WHEN i.state NOT IN {states.ENDED} THEN {{now}} + coalesce(i.delay, i.lease) END
             FROM {{input}} AS i WHERE r.record_id = i.workflow_id AND r.fence = i.fence
             RETURNING i.n, r.record_id, r.state
         """,
@@ -149,21 +132,21 @@ class JournalSteps(Command, frozen=True):
     fence: int
     rows: tuple[StepRow, ...]
     lease: float
-    state: str = RUNNING  # state of the workflow from now on, unless somebody has paused or cancelled it
-    expected: str = RUNNING  # state that it is expected to have
+    state: str = states.RUNNING  # state of the workflow from now on, unless somebody has paused or cancelled it
+    expected: str = states.RUNNING  # state that it is expected to have
     delay: float | None = None  # seconds until it is due, if that is not the end of the lease
     kept: float | None = None  # seconds for which it is kept, if it has ended
 
     @property
     def topics(self) -> tuple[str, ...]:
         """Topics of those who wait for the end of workflows, or for what is due."""
-        if self.state in ENDED:
+        if self.state in states.ENDED:
             return (topic_of(WORKFLOW),)
         return (TOPIC,) if self.delay is not None and self.delay < SOON else ()
 
     def steps(self) -> Steps:
         """Return the state of the workflow, or a Conflict: claim-lost."""
-        delay = None if self.state in ENDED else self.lease if self.delay is None else self.delay
+        delay = None if self.state in states.ENDED else self.lease if self.delay is None else self.delay
         changes = (self.expected, self.state, self.expected, delay, self.kept)
         found = yield Statement(_CHANGE, (*changes, self.workflow_id, self.fence))
         if not found:
@@ -180,6 +163,10 @@ class EndRun(Command, frozen=True):
     guards: ClassVar[bool] = True
     noted: JournalSteps
     posting: Command
+
+    @property
+    def rows(self) -> tuple[StepRow, ...]:
+        return self.noted.rows
 
     def steps(self) -> Steps:
         state = yield from self.noted.steps()
@@ -199,7 +186,7 @@ class ParkRun(Command, frozen=True):
     state: str  # sleeping, or waiting
     signals: tuple[str, ...] = ()  # names of the signals that it waits for
     cases: tuple[str, ...] = ()  # cases that it waits for
-    expected: str = RUNNING
+    expected: str = states.RUNNING
 
     def steps(self) -> Steps:
         """Return the state of the workflow, or a Conflict: claim-lost."""
@@ -216,7 +203,7 @@ class ParkRun(Command, frozen=True):
             return Conflict("claim-lost")
         if self.signals and not ready:
             rows = yield Statement(
-                f"SELECT 1 FROM steps WHERE workflow_id = ? AND number < 0 AND state = '{ARRIVED}' "
+                f"SELECT 1 FROM steps WHERE workflow_id = ? AND number < 0 AND state = 'arrived' "
                 f"AND asked IN ({', '.join('?' * len(self.signals))}) LIMIT 1",
                 (self.workflow_id, *self.signals),
             )
@@ -247,23 +234,23 @@ class SignalRun(Command, frozen=True):
         """Return the state of the workflow, or a Conflict: not-found; ended, with its state; too-many."""
         # Changed first, also as the lock that orders it with ParkRun.
         found = yield Statement(
-            f"UPDATE records SET due = CASE WHEN state IN ('{SLEEPING}', '{WAITING}') THEN {{now}} ELSE due END "
+            f"UPDATE records SET due = CASE WHEN state IN ('sleeping', 'waiting') THEN {{now}} ELSE due END "
             f"WHERE record_id = ? AND kind = '{WORKFLOW}' AND expires > {{now}} RETURNING state, owner",
             (self.workflow_id,),
         )
         if not found or self.owner not in (None, found[0][1]):
             return Conflict("not-found")
-        if found[0][0] in ENDED:
+        if found[0][0] in states.ENDED:
             return Conflict("ended", {"state": found[0][0]})
         rows = yield Statement(
-            f"SELECT coalesce(min(number), 0), sum(CASE WHEN state = '{ARRIVED}' THEN 1 ELSE 0 END) FROM steps "
+            "SELECT coalesce(min(number), 0), sum(CASE WHEN state = 'arrived' THEN 1 ELSE 0 END) FROM steps "
             "WHERE workflow_id = ? AND number < 0",
             (self.workflow_id,),
         )
         last, kept = rows[0]
         if (kept or 0) >= MOST_SIGNALS:
             return Conflict("too-many", {"most": MOST_SIGNALS})
-        yield from _write(self.workflow_id, (StepRow(last - 1, 1, ARRIVED, 0, self.value, self.name),))
+        yield from _write(self.workflow_id, (StepRow(last - 1, 1, states.ARRIVED, 0, self.value, self.name),))
         yield Notify(TOPIC)
         return found[0][0]
 
@@ -286,7 +273,7 @@ class ReadSignals(Command, frozen=True):
     def steps(self) -> Result[list[StepRow]]:
         return read_all(
             StepRow,
-            f"SELECT {', '.join(_NAMES)} FROM steps WHERE workflow_id = ? AND number < 0 AND state = '{ARRIVED}' "
+            f"SELECT {', '.join(_NAMES)} FROM steps WHERE workflow_id = ? AND number < 0 AND state = 'arrived' "
             "AND asked = ? ORDER BY number DESC",
             self.workflow_id,
             self.name,
@@ -330,7 +317,7 @@ class ReadAdvance(Command, frozen=True):
         found = yield Statement("SELECT state, due FROM records WHERE record_id = ?", (self.workflow_id,))
         counted = yield Statement(
             "SELECT count(*), coalesce(max(number), 0) FROM steps WHERE workflow_id = ? AND number > 0 "
-            f"AND number < ? AND state NOT IN ('{PENDING}', '{STARTED}', '{WAITING}')",
+            "AND number < ? AND state NOT IN ('pending', 'started', 'waiting')",
             (self.workflow_id, BESIDE),
         )
         named = yield Statement(
@@ -372,4 +359,4 @@ class ReleaseWorkflows(Command, frozen=True):
 
     def steps(self) -> Result[int]:
         # Code that has stopped some may be another one now. Those that sleep until a time are left alone.
-        return wake(f"kind = '{WORKFLOW}' AND state IN ('{RUNNING}', '{CANCELLING}', '{STOPPED}')")
+        return wake(f"kind = '{WORKFLOW}' AND state IN ('running', 'cancelling', 'stopped')")

@@ -12,58 +12,31 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from rich.text import Text
 
-from bespeak.extensions.workflows.spec import ELEMENT, Spec, StepSpec
-from bespeak.extensions.workflows.store import (
-    BESIDE,
-    BITS,
-    CANCELLED,
-    COMPLETED,
-    DONE,
-    END,
-    ENDED,
-    FAILED,
-    NOT_UNDONE,
-    PAUSED,
-    PENDING,
-    RUNNING,
-    SKIPPED,
-    SLEEPING,
-    STARTED,
-    STOPPED,
-    UNDONE,
-    WAITING,
-    StepRow,
-)
+from bespeak.extensions.workflows import states
+from bespeak.extensions.workflows.spec import ELEMENT, Spec, StepSpec, groups_of
+from bespeak.extensions.workflows.store import BESIDE, END, StepRow
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.state.store.commands.records import Record
 from bespeak.terminal.console import line
 from bespeak.text.diagnostics.diagnostic import printable
 
 _LOOKS: Final = {  # style on a terminal and colour in a picture, by state
-    **dict.fromkeys((DONE, COMPLETED), ("green", "#2e7d32")),
-    **dict.fromkeys((FAILED, NOT_UNDONE, STOPPED), ("red", "#c62828")),
-    **dict.fromkeys((WAITING, SLEEPING, PAUSED), ("yellow", "#f9a825")),
-    **dict.fromkeys((STARTED, RUNNING), ("bold cyan", "#0277bd")),
-    **dict.fromkeys((SKIPPED, CANCELLED), ("dim", "#757575")),
-    UNDONE: ("magenta", "#6a1b9a"),
-    PENDING: ("", "#90a4ae"),
+    **dict.fromkeys((states.DONE, states.COMPLETED), ("green", "#2e7d32")),
+    **dict.fromkeys((states.FAILED, states.NOT_UNDONE, states.STOPPED), ("red", "#c62828")),
+    **dict.fromkeys((states.WAITING, states.SLEEPING, states.PAUSED), ("yellow", "#f9a825")),
+    **dict.fromkeys((states.STARTED, states.RUNNING), ("bold cyan", "#0277bd")),
+    **dict.fromkeys((states.SKIPPED, states.CANCELLED), ("dim", "#757575")),
+    states.UNDONE: ("magenta", "#6a1b9a"),
+    states.PENDING: ("", "#90a4ae"),
 }
 STYLES: Final = {state: style for state, (style, _) in _LOOKS.items()}
-_PART: Final = (1 << BITS) - 1
+_TELLING: Final = (states.FAILED, states.NOT_UNDONE, states.WAITING, states.STARTED, states.PENDING)
 _PLACE: Final = (1 << ELEMENT) - 1
 _MOST_ALIKE: Final = 12  # inner steps of one kind that are shown one by one
 _WAITS: Final = ("sleep", "wait ", "ask ", "delay", "approve")  # what is asked for by steps that wait
 _BAR: Final = 24  # characters of the bars in a text
 _LONGEST: Final = 46  # characters of a label in a picture
 _LEFT, _WIDTH, _ROW, _TOP = 420, 400, 26, 84  # of a picture: where bars begin, their width, height of a row, first row
-
-
-def top_of(number: int) -> int:
-    """Return the number of the outermost step that a step is inside of, or beside."""
-    number &= BESIDE - 1
-    while number >> BITS:
-        number >>= BITS
-    return number
 
 
 class Entry(NamedTuple):
@@ -83,7 +56,7 @@ class Entry(NamedTuple):
 
 def list_entries(spec: Spec, rows: Sequence[StepRow]) -> list[Entry]:
     """Return the lines of a timeline in order. Steps of a list that have not begun are pending."""
-    known = {number: StepRow(number, 1, PENDING, 0, "null") for number in range(1, len(spec.steps) + 1)}
+    known = {number: StepRow(number, 1, states.PENDING, 0, "null") for number in range(1, len(spec.steps) + 1)}
     known |= {row.number: row for row in rows if END < row.number < BESIDE}
     alike: dict[tuple[Any, ...], list[Entry]] = {}
     for entry in (_entry(spec, row) for row in known.values()):
@@ -94,15 +67,15 @@ def list_entries(spec: Spec, rows: Sequence[StepRow]) -> list[Entry]:
 
 
 def _entry(spec: Spec, row: StepRow) -> Entry:
-    path, number = [row.number & _PART], row.number >> BITS
-    while number:
-        path, number = [number & _PART, *path], number >> BITS
+    path = groups_of(row.number)
     step, shown = _find(spec.steps, path)
-    label, undo = row.asked or "step", "" if row.undo is None else _write_call(msgspec.json.decode(row.undo))
+    label, undo = row.asked or "step", ""
+    if row.undo is not None:
+        undo = "{method} {path}".format_map(msgspec.json.decode(row.undo))
     if step is not None:
         label = f"{step.name}: {step.title}" if step.name else step.title
         undo = undo if step.undoing is None else step.undoing.title
-    error = msgspec.json.decode(row.output) if row.state in (FAILED, WAITING) else None
+    error = msgspec.json.decode(row.output) if row.state in (states.FAILED, states.WAITING) else None
     reason = error.get("message", "") if isinstance(error, dict) else ""
     return Entry(
         path=tuple(path),
@@ -130,27 +103,19 @@ def _find(steps: Sequence[StepSpec], path: Sequence[int]) -> tuple[StepSpec | No
     return step, ".".join(shown)
 
 
-def _write_call(call: Any) -> str:
-    return f"{call.get('method', '')} {call.get('path', '')}" if isinstance(call, dict) else ""
-
-
 def _merge(group: list[Entry]) -> Entry:
     """Return one line for steps that are alike: how many there are in each state, and how long the longest took."""
-    states = Counter(entry.state for entry in group)
-    state = next(one for one in (FAILED, NOT_UNDONE, WAITING, STARTED, PENDING, *states) if one in states)
+    counts = Counter(entry.state for entry in group)
     took = [entry.ended - entry.began for entry in group if entry.began is not None and entry.ended is not None]
-    counted = ", ".join(f"{count:,} {one}" for one, count in states.most_common())
-    reason = next((entry.reason for entry in group if entry.state == FAILED), "")
-    return Entry(
-        group[0].path,
-        f"{len(group):,} × {group[0].label}",
-        state,
-        f"  {counted}" + (f", at most {write_duration(max(took))} each" if took else ""),
-        min((entry.began for entry in group if entry.began is not None), default=None),
-        max((entry.ended for entry in group if entry.ended is not None), default=None),
-        reason,
-        waits=group[0].waits,
-        number=group[0].number,
+    counted = ", ".join(f"{count:,} {one}" for one, count in counts.most_common())
+    return group[0]._replace(
+        label=f"{len(group):,} × {group[0].label}",
+        state=next(one for one in (*_TELLING, *counts) if one in counts),
+        outcome=f"  {counted}" + (f", at most {write_duration(max(took))} each" if took else ""),
+        began=min((entry.began for entry in group if entry.began is not None), default=None),
+        ended=max((entry.ended for entry in group if entry.ended is not None), default=None),
+        reason=next((entry.reason for entry in group if entry.state == states.FAILED), ""),
+        undo="",
     )
 
 
@@ -170,7 +135,7 @@ def _span(record: Record, entries: Sequence[Entry]) -> tuple[float, float] | Non
     """Return the beginning and the end of a timeline; None if the journal has no times."""
     if not any(entry.began is not None for entry in entries):
         return None
-    until = record.updated if record.state in ENDED else time.time()
+    until = record.updated if record.state in states.ENDED else time.time()
     return record.created, max(until, record.created + 0.001, *(entry.ended or 0.0 for entry in entries))
 
 
@@ -212,7 +177,7 @@ def draw_lines(record: Record, spec: Spec, rows: Sequence[StepRow]) -> Iterator[
             yield line(f"{below}{inner}{entry.reason}")
         if entry.undo:
             yield line(f"{below}{inner}undo: {entry.undo}")
-    end = next((row for row in rows if row.number == END and row.state in (FAILED, STOPPED)), None)
+    end = next((row for row in rows if row.number == END and row.state in (states.FAILED, states.STOPPED)), None)
     said = None if end is None else msgspec.json.decode(end.output)
     reason = printable(str(said.get("message", ""))) if isinstance(said, dict) else ""
     if reason[:200] not in ("", *(entry.reason for entry in entries)):
@@ -273,7 +238,7 @@ def draw_svg(record: Record, spec: Spec, rows: Sequence[StepRow]) -> str:
 
 
 def _draw_row(entry: Entry, y: int, span: tuple[float, float] | None) -> Iterator[str]:
-    indent, colour = 24 * (len(entry.path) - 1), _LOOKS.get(entry.state, _LOOKS[PENDING])[1]
+    indent, colour = 24 * (len(entry.path) - 1), _LOOKS.get(entry.state, _LOOKS[states.PENDING])[1]
     yield f'<circle cx="{22 + indent}" cy="{y + 9}" r="4" fill="{colour}"/>'
     yield _text(34 + indent, y + 13, f"{entry.number}  {entry.label}", _LONGEST - indent // 8)
     place = None if span is None else _place(entry, span)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from types import CoroutineType
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 
@@ -21,30 +21,26 @@ from bespeak.contract.grammar.syntax import fill_path
 from bespeak.contract.handler import Refusal
 from bespeak.contract.schema.validation import non_finite
 from bespeak.errors import BespeakError, StoreError, StoreUnavailableError
-from bespeak.extensions.workflows.journal import INTERNAL, TAKEN, StepJournal, WorkflowJournal, failed_row, faulty_row
+from bespeak.extensions.workflows import states
+from bespeak.extensions.workflows.journal import (
+    INTERNAL,
+    TAKEN,
+    Note,
+    StepJournal,
+    WorkflowJournal,
+    failed_row,
+    faulty_row,
+)
 from bespeak.extensions.workflows.receipts import tell_outcome
 from bespeak.extensions.workflows.spec import Spec, find_step
-from bespeak.extensions.workflows.store import (
-    BITS,
-    DONE,
-    ENDED,
-    FAILED,
-    NOT_UNDONE,
-    RUNNING,
-    SLEEPING,
-    UNDONE,
-    WAITING,
-    EndRun,
-    StepRow,
-)
+from bespeak.extensions.workflows.store import BITS, EndRun, StepRow
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import BUDGET_LIMIT, CONFIRMATION_ID
+from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall, parties_of
 from bespeak.runtime.composition.engine import Asked, Engine, Failed, Program
 from bespeak.runtime.composition.step import UNDOES
-from bespeak.runtime.concurrency import Pace
-from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.extension import ANNOUNCE, SPENT
 from bespeak.runtime.functions.annotations import dump_foreign
 from bespeak.runtime.handling import to_json
@@ -53,7 +49,10 @@ from bespeak.runtime.route import Route
 from bespeak.runtime.server import Server
 from bespeak.state.store.commands.cases import ACCEPTED, DEFERRED, ESCALATION, REJECTED, OpenCase, ReadCase
 from bespeak.state.store.commands.cases import PENDING as UNDECIDED
-from bespeak.state.store.store import Command, Conflict, Store, level_of
+from bespeak.state.store.store import Command, Conflict, level_of
+
+if TYPE_CHECKING:
+    from bespeak.extensions.workflows.engine import Workflows
 
 _logger = logging.getLogger(__name__)
 
@@ -151,20 +150,30 @@ class Turn(Engine):
 
     is_code: ClassVar[bool] = True  # False for a program that is data, which cannot differ from its journal
 
-    def __init__(
-        self, dispatcher: Dispatcher, store: Store, spec: Spec, call: RoutedCall, journal: WorkflowJournal
-    ) -> None:
-        self._dispatcher = dispatcher
-        self._store = store
+    def __init__(self, workflows: Workflows, spec: Spec, call: RoutedCall, journal: WorkflowJournal) -> None:
+        self._workflows, self._dispatcher, self._store = workflows, workflows.dispatcher, workflows.store
         self.spec = spec
         self.call = call
         self.journal = journal
+        self.scope: Scope | None = None
+        self._begun: Program | None = None
+        self._rest: Coroutine[Any, Any, Any] | None = None  # what `begin` has left of it
+        self._root: Scope | None = None
+        self._ahead: Asked | BaseException | None = None  # what the program asked for before the last step was noted
+        self._unseen: set[int] = set()  # rows that the program has not asked for yet
+        self._size = 0
+        self._misfit: DiffersError | None = None  # what does not fit the journal, as the program was told
+        self._leaves = 1  # branches that are running
+        self._waits: dict[int, tuple[float, tuple[str, ...], tuple[str, ...]]] = {}  # time, signals and cases of waits
+        self._stirred: asyncio.Event | None = None  # set when a branch has ended, while others wait
+        self._is_away = False
+        self._cut: dict[int, StepRow] = {}  # what was cancelled while it ran
         self._timer: asyncio.TimerHandle | None = None
         self._renewing: asyncio.Task[None] | None = None
         self._bounded: asyncio.Task[Any] | None = None  # the drive, if it is cancelled at the deadline
         self._is_overdue = False  # True if it was
         self._agents = call.server.agents.revision
-        call.composing = Composing(dispatcher.new_id(), {}, is_keyed=False)
+        call.composing = Composing(self._dispatcher.new_id(), {}, is_keyed=False)
 
     async def undo_of(self, row: StepRow) -> tuple[Terms, dict[str, Any]] | Fault | None:
         """Return the call that undoes a row, and its input; None if nothing does."""
@@ -182,7 +191,7 @@ class Turn(Engine):
     async def undo_rows(self, chosen: Callable[[int], bool]) -> None:
         """Undo what was done, the last one first, as far as the numbers of the rows are chosen."""
         for row in sorted(self.journal.rows.values(), key=_place, reverse=True):
-            if row.state != DONE or not chosen(row.number):
+            if row.state != states.DONE or not chosen(row.number):
                 continue
             undo = await self.undo_of(row)
             if undo is None:
@@ -195,7 +204,7 @@ class Turn(Engine):
                 failed = await self._undo(undo, row)
             if failed is not None:  # somebody must know that it is still done
                 told = await self._escalate(failed)
-                self.journal.add(msgspec.structs.replace(told, state=NOT_UNDONE, waits_for=None))
+                self.journal.add(msgspec.structs.replace(told, state=states.NOT_UNDONE, waits_for=None))
 
     async def _undo(self, undo: Any, row: StepRow) -> StepRow | None:
         """Call what undoes a row; return None if it is undone, else the row with the failure."""
@@ -212,17 +221,19 @@ class Turn(Engine):
         if self.is_code:  # what the call was given and has answered, as far as it is of use
             takes = route.endpoint.input_schema.get("properties", {})
             given = {name: value for name, value in given.items() if name in takes}
-        key = f"{self.journal.workflow_id}-{row.number}-undo"
-        undone = msgspec.structs.replace(row, state=UNDONE)
-        noting = StepJournal(self.journal, undone, key)
-        called = self._dispatcher.run_step(
-            self.call, route, given, path, f"{row.number} undone", flags=UNDOES, journal=noting
-        )
+
+        def note(response: Response) -> Note:
+            self.journal.add(msgspec.structs.replace(row, state=states.UNDONE, code=response.status))
+            return self.journal.note()
+
+        noting = StepJournal(self.journal, f"{self.journal.workflow_id}-{row.number}-undo", note, builtin=route.builtin)
+        number = f"{row.number} undone"
+        called = self._dispatcher.run_step(self.call, route, given, path, number, flags=UNDOES, journal=noting)
         response = (await answer_of(called)).response
         assert response is not None, "the step has been answered"
         if status.is_success(response.status):
             return None
-        return msgspec.structs.replace(failed_row(row.number, row.attempt, response), state=FAILED, **marks)
+        return msgspec.structs.replace(failed_row(row.number, row.attempt, response), state=states.FAILED, **marks)
 
     async def _escalate(self, row: StepRow) -> StepRow:
         """Open a case about a failure; return the row that waits for its decision."""
@@ -244,7 +255,7 @@ class Turn(Engine):
             )
         )
         told = to_json({**error, "escalation_id": case_id})
-        return msgspec.structs.replace(row, state=WAITING, output=told, waits_for=case_id)
+        return msgspec.structs.replace(row, state=states.WAITING, output=told, waits_for=case_id)
 
     async def _decision(self, row: StepRow) -> StepRow | None:
         """Return None if a waiting step may be tried again, the row of its failure, or its own if it still waits."""
@@ -253,7 +264,7 @@ class Turn(Engine):
         if "escalation_id" not in error:  # a confirmation: the call itself tells what has become of it
             return row if case is not None and case.state in (UNDECIDED, DEFERRED) else None
         if case is None or case.state == REJECTED:
-            return msgspec.structs.replace(row, state=FAILED, code=0, waits_for=None)
+            return msgspec.structs.replace(row, state=states.FAILED, code=0, waits_for=None)
         return None if case.state == ACCEPTED else row
 
     def _parent(self, confirmation: str | None) -> RoutedCall:
@@ -307,16 +318,16 @@ class Turn(Engine):
         spent: Callable[[Endpoint, Any], Iterable[tuple[str, Decimal]]] = self.call.server.hooks[SPENT]
         for row in self.journal.rows.values():
             method, _, path = row.asked.partition(" ")
-            called = row.state != WAITING and row.code not in (0, status.BUDGET_EXCEEDED)
+            called = row.state != states.WAITING and row.code not in (0, status.BUDGET_EXCEEDED)
             counts = row.number > 0 and called and path.startswith("/")
             found = find_step(self.call, method, _NAME.sub("-", path)) if counts else None
             if isinstance(found, RoutedCall):
-                output = _decode(row.output) if row.state in (DONE, UNDONE) else None
+                output = _decode(row.output) if row.state in (states.DONE, states.UNDONE) else None
                 for unit, amount in spent(found.route.endpoint, output):
                     times = row.attempt if unit == "calls" else 1
                     composing.spent[unit] = composing.spent.get(unit, Decimal()) + amount * times
 
-    def ending(self, state: str) -> Command:
+    def ending(self, state: str) -> Note:
         """Return the command that ends the workflow, and tells its callback."""
         noted = self.journal.write(state, kept=KEPT)
         if self.spec.callback is None:
@@ -327,7 +338,7 @@ class Turn(Engine):
         await self._do_noted(self.journal.note())
 
     async def _write(self, state: str, *, delay: float | None = None) -> None:
-        await self._do_noted(self.ending(state) if state in ENDED else self.journal.write(state, delay=delay))
+        await self._do_noted(self.ending(state) if state in states.ENDED else self.journal.write(state, delay=delay))
 
     async def _do_noted(self, command: Command) -> None:
         done = await self._store.do(command)
@@ -364,27 +375,20 @@ class Turn(Engine):
             _logger.log(level_of(error), "could not renew the lease of %s: %s", self.journal.workflow_id, error)
         self._renew_later()
 
-
-class Branching(Turn):
-    """The part of the engine that knows which branches run, and what each of them waits for."""
-
-    _pace: Pace
-    _leaves: int  # branches that are running
-    _waits: dict[int, tuple[float, tuple[str, ...], tuple[str, ...]]]  # time, signals and cases of those that wait
-    _stirred: asyncio.Event | None  # set when a branch has ended, while others wait
-    _is_away: bool
+    # Branches.
 
     def _all_noted(self, asked: Asked) -> list[Any] | None:
         """Return the answers of things that are all noted as done, without a task."""
         rows = self.journal.rows
         if not asked.more or not all(
-            type(one) is Asked and (row := rows.get(one.number)) is not None and row.state == DONE for one in asked.more
+            type(one) is Asked and (row := rows.get(one.number)) is not None and row.state == states.DONE
+            for one in asked.more
         ):
             return None
         return [self.answer(one, None) for one in asked.more]
 
     async def _branch(self, branch: Asked | tuple[Program, Any]) -> Any:
-        await self._pace.wait(self.spec.authority.agent_id)
+        await self._workflows.pace.wait(self.spec.authority.agent_id)
         try:
             found = self.answer(branch, None) if isinstance(branch, Asked) else self.advance(*branch)
             return await found if type(found) is CoroutineType else found
@@ -452,12 +456,12 @@ class Branching(Turn):
     async def _put_away(self) -> None:
         self._is_away = True
         journal, waits = self.journal, self._waits.values()
-        if journal.state == RUNNING:
+        if journal.state == states.RUNNING:
             until = min(self.spec.deadline, *(one[0] for one in waits))
             delay = self.spec.authority.within(self.call.server.principals, max(until - time.time(), 0.0))
             signals = tuple(dict.fromkeys(name for one in waits for name in one[1]))
             cases = tuple(dict.fromkeys(case_id for one in waits for case_id in one[2]))
-            await self._do_noted(journal.park(WAITING if cases else SLEEPING, delay, signals, cases))
+            await self._do_noted(journal.park(states.WAITING if cases else states.SLEEPING, delay, signals, cases))
         elif journal.has_pending:
             await self._write(journal.state)
         raise ParkedError
