@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from bespeak.extensions.data.query import DataQuery
     from bespeak.extensions.reports.report import Chart, Report, Table
     from bespeak.extensions.workflows.functions import Run
-    from bespeak.extensions.workflows.turn import StepError, WaitTimeoutError
+    from bespeak.extensions.workflows.journal import StepError, WaitTimeoutError
     from bespeak.protocol.exchange.messages import Context
     from bespeak.protocol.exchange.principal import Principal
     from bespeak.runtime.functions.files import Download, Upload
@@ -166,7 +166,7 @@ _HOMES = {
     "Run": "extensions.workflows.functions",
     "ServiceClient": "agent.client.service",
     "Sold": "contract.participant",
-    "StepError": "extensions.workflows.turn",
+    "StepError": "extensions.workflows.journal",
     "SyncServiceClient": "agent.client.synchronous",
     "SyncToolList": "agent.tools.tool_list",
     "Synthesis": "agent.client.negotiation",
@@ -175,7 +175,7 @@ _HOMES = {
     "Unknown": "contract.participant",
     "Upload": "runtime.functions.files",
     "Vocabulary": "contract.service",
-    "WaitTimeoutError": "extensions.workflows.turn",
+    "WaitTimeoutError": "extensions.workflows.journal",
     "WebOptions": "agent.client.web_options",
     "asgi": "app.server.mounted",
     "connect": "app.server.connect",

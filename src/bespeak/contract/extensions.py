@@ -141,7 +141,7 @@ BUNDLED: Final = (
         "workflows",
         methods=("CHAIN", "BATCH", "PAUSE", "RUN"),
         floor={"PLAN": "methods_plan:plan", "EXECUTE": "methods_execute:execute"},
-        hooks={"resume": "methods:resume_own", "list calls": "listed_calls:list_calls"},
+        hooks={"resume": "methods:resume_own", "list calls": "methods:list_calls"},
         needed_by=("store", "methods"),
         has_tables=True,
         commands=(

@@ -15,7 +15,7 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.contract.confirmation import ListedCall
 from bespeak.contract.procedure import Procedure
 from bespeak.contract.recipe import Compensation, Condition
-from bespeak.extensions.workflows.listed_calls import list_calls
+from bespeak.extensions.workflows.methods import list_calls
 from bespeak.extensions.workflows.procedures import release
 from bespeak.extensions.workflows.spec import StepSpec
 from bespeak.extensions.workflows.start import check_names

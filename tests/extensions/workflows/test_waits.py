@@ -20,7 +20,7 @@ from tests.workflow_functions import Travel, asked, begin, ended, eventually, ou
 from bespeak import Context, Refusal, Run, StepError, WaitTimeoutError
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.messages.settings import DeliverySettings
-from bespeak.extensions.workflows import durable, store, turn
+from bespeak.extensions.workflows import durable, journal, store
 from bespeak.extensions.workflows.functions import MOST_MAPPED
 from bespeak.extensions.workflows.spec import Spec, encode
 from bespeak.runtime.call import RoutedCall
@@ -428,7 +428,7 @@ async def test_times_of_a_run_count_as_steps(monkeypatch: pytest.MonkeyPatch) ->
 
 async def test_limits_on_steps_and_on_the_size_of_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(durable, "MOST_ROWS", 5)
-    monkeypatch.setattr(turn, "MOST_RESULT", 1000)
+    monkeypatch.setattr(journal, "MOST_RESULT", 1000)
     travel = Travel()
 
     async def give(size: int) -> str:

@@ -21,35 +21,35 @@ from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.journal import (
     SETTLED,
     TAKEN,
+    TOO_LATE,
     Note,
+    StepError,
     StepJournal,
     answered,
     confirmation_of,
+    digest_of,
     failed_row,
     interrupted_row,
+    raised,
+    said_of,
+    written,
 )
 from bespeak.extensions.workflows.store import END, ReadSignals, ReadSteps, StepRow
 from bespeak.extensions.workflows.turn import (
     BARRED,
     CONTROL,
     FIRST_DELAY,
-    TOO_LATE,
     TRANSIENT,
     DeadlineError,
     DiffersError,
     LostError,
     ParkedError,
     Scope,
-    StepError,
     Terms,
     Turn,
     answer_of,
     close,
     differing,
-    digest_of,
-    raised,
-    said_of,
-    written,
 )
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response

@@ -17,8 +17,9 @@ from bespeak.contract.participant import WorkflowOptions
 from bespeak.errors import ContractError
 from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.durable import DurableEngine
+from bespeak.extensions.workflows.journal import StepError, encode_value
 from bespeak.extensions.workflows.store import END, StepRow
-from bespeak.extensions.workflows.turn import DiffersError, Scope, StepError, Terms, encode_value
+from bespeak.extensions.workflows.turn import DiffersError, Scope, Terms
 from bespeak.protocol import status
 from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.composition.engine import Asked, Failed, Program

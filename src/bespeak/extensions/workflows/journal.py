@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from typing import Final
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 import msgspec
 
+from bespeak.contract.handler import Refusal
+from bespeak.contract.schema.validation import non_finite
+from bespeak.errors import BespeakError
 from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.store import END, EndRun, JournalSteps, NoteSteps, ParkRun, StepRow
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.runtime.call import RoutedCall, parties_of
+from bespeak.runtime.composition.engine import Asked
 from bespeak.runtime.expressions.pool import ExpressionFault
+from bespeak.runtime.extension import ANNOUNCE
+from bespeak.runtime.functions.annotations import dump_foreign
 from bespeak.runtime.handling import to_json
+from bespeak.state.store.commands.cases import ESCALATION, OpenCase
 
 _FRESH: Final = 1.0  # seconds for which the state last read counts: another process may pause the workflow at any time
 TAKEN: Final = "taken over"  # state of a journal whose workflow another process has taken over
@@ -25,11 +34,34 @@ SETTLED: Final = (
     states.UNDONE,
     states.NOT_UNDONE,
 )  # states of steps that are not taken again
+INVALID: Final = "invalid-reference"
 INTERNAL: Final = "internal"  # member of the noted error of an exception, whose text is for the operator
 _HIDDEN: Final = b'{"code":"failed","message":"The code of the service failed; the log has the reason."}'
 Note = NoteSteps | JournalSteps | EndRun
+MOST_RESULT: Final = 1024 * 1024  # bytes of what one Python function returns
+TOO_LATE: Final = "wait-timeout"
+encode_value = msgspec.json.Encoder(enc_hook=dump_foreign, order="deterministic").encode
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode = msgspec.json.Decoder().decode
+
+
+class StepError(BespeakError):
+    """A call or step of a workflow has failed. It has the noted form when it is raised first, as in every replay.
+
+    `code` and `message` say why: of an exception its class and text, of a refusal its own. `status` is that of the
+    answer, and 0 without one. `error` has all members of a refusal.
+    """
+
+    def __init__(self, error: Mapping[str, Any], code: int = 0) -> None:
+        self.error = error
+        self.status = code
+        self.code = str(error.get("code", ""))
+        self.message = str(error.get("message", ""))
+        super().__init__(self.message or self.code)
+
+
+class WaitTimeoutError(StepError):
+    """What a workflow waited for has not come in time."""
 
 
 class WorkflowJournal:
@@ -151,6 +183,15 @@ class StepJournal:
         return response
 
 
+def open_case(call: RoutedCall, case_id: str, agent_id: str, digest: str, subject: Any, **more: Any) -> OpenCase:
+    """Return the command that asks the recipient of all cases for a decision."""
+    server, told = call.server, to_json(subject)
+    recipient = server.cases.default_recipient
+    announcement = server.hooks[ANNOUNCE](server, case_id, agent_id, recipient, msgspec.Raw(told.encode()))
+    more |= {"announcement": announcement, "parties": parties_of(call)}
+    return OpenCase(case_id, ESCALATION, agent_id, recipient, digest, told, **more)
+
+
 def answered(response: Response, *, builtin: bool) -> str:
     """Return the output in an answer as JSON; a built-in method has it in an envelope."""
     body = response.body or b"null"
@@ -181,10 +222,10 @@ def interrupted_row(row: StepRow, why: str = "The server stopped") -> StepRow:
     return msgspec.structs.replace(row, state=states.FAILED, output=said, ended=time.time())
 
 
-def faulty_row(number: int, attempt: int, fault: Fault) -> StepRow:
-    """Return the row of a step whose input or condition has no value."""
-    code = fault.code if isinstance(fault, ExpressionFault) else "invalid-reference"
-    return StepRow(number, attempt, states.FAILED, 0, to_json({"code": code, "message": fault.message}))
+def fault_error(fault: Fault) -> StepError:
+    """Return the error of a step whose input or condition has no value."""
+    code = fault.code if isinstance(fault, ExpressionFault) else INVALID
+    return StepError({"code": code, "message": fault.message})
 
 
 def confirmation_of(earlier: StepRow | None) -> str | None:
@@ -192,3 +233,37 @@ def confirmation_of(earlier: StepRow | None) -> str | None:
         return None
     found = msgspec.json.decode(earlier.output).get("confirmation_id")
     return found if isinstance(found, str) else None
+
+
+def digest_of(asked: Asked) -> int:
+    """Return the checksum of an input that is JSON already."""
+    return zlib.crc32(asked.given) if type(asked.given) is bytes else 0
+
+
+def written(value: Any) -> str:
+    text = encode_value(value).decode()
+    if "null" in text and non_finite(msgspec.to_builtins(value, enc_hook=dump_foreign)):
+        raise ValueError("JSON has no infinity and no NaN")
+    if len(text) > MOST_RESULT:
+        message = (
+            f"The result has {len(text)} bytes; {MOST_RESULT} is the maximum. Keep it elsewhere, and return its name."
+        )
+        raise StepError({"code": "result-too-large", "message": message})
+    return text
+
+
+def said_of(error: BaseException, seconds: float | None = None) -> dict[str, Any]:
+    """Return the noted form of an exception."""
+    if isinstance(error, StepError):
+        return dict(error.error)
+    if isinstance(error, Refusal):
+        return {"code": error.name, "message": error.message, **error.details}
+    if isinstance(error, TimeoutError) and seconds is not None and not str(error):
+        return {"code": "timeout", "message": f"It took longer than {seconds:g} s."}
+    return {"code": type(error).__name__, "message": str(error)[:4096], INTERNAL: True}
+
+
+def raised(row: StepRow) -> StepError:
+    error = _decode(row.output)
+    kind = WaitTimeoutError if error.get("code") == TOO_LATE else StepError
+    return kind(error, row.code)

@@ -19,7 +19,7 @@ from bespeak.extensions.workflows.engine import Workflow, Workflows
 from bespeak.extensions.workflows.functions import Run, newest, options_of
 from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
 from bespeak.extensions.workflows.spec import Spec
-from bespeak.extensions.workflows.start import RUNS_PATH, begin, check_input, find_run, read_callback
+from bespeak.extensions.workflows.start import RUNS_PATH, begin, check_input, check_scopes, find_run, read_callback
 from bespeak.extensions.workflows.store import SignalRun
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Context
@@ -49,11 +49,8 @@ async def run(call: RoutedCall) -> Envelope | Effects:
             raise refusal(_RUN, "procedure-not-found", f"The service has no workflow {name[:80]!r}.")
         found: Envelope = await methods.run_procedure(call, name, call.input.get("input", {}))
         return found
-    missing = [] if isinstance(call, JoinedCall) else call.principal.scopes.missing(joined.participant.scopes)
-    if missing:
-        message = f"The workflow needs the scopes {', '.join(missing)}, beside those of RUN."
-        required: dict[str, Any] = {"missing_scopes": missing, "required_scopes": list(joined.participant.scopes)}
-        raise refusal(status.SCOPE_VIOLATION, "scope-violation", message, **required)
+    if not isinstance(call, JoinedCall):
+        check_scopes(call, "workflow", joined.participant.scopes)
     spec = _spec(call, joined, call.input.get("input", {}), call.input.get("timeout"), await read_callback(call))
     if not isinstance(call, JoinedCall):
         return await begin(call, spec, _tell)

@@ -6,26 +6,24 @@ Code is never accepted here. Whoever approves a program installs it as a procedu
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.workflows.journal import open_case
 from bespeak.extensions.workflows.spec import StepSpec
-from bespeak.extensions.workflows.start import check_steps, find_uncallable, read_steps
-from bespeak.protocol import status
+from bespeak.extensions.workflows.start import check_scopes, check_steps, find_uncallable, read_steps
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.bindings.participant import METHOD, Registered, path_of
-from bespeak.runtime.call import Call, RoutedCall, parties_of
-from bespeak.runtime.extension import ANNOUNCE
-from bespeak.runtime.handling import RefusedError, effects, new_id, refusal, to_json
-from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, Case, OpenCase, ReadCase
+from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.handling import Conflicts, RefusedError, effects, new_id, refusal, to_json
+from bespeak.state.store.commands.cases import ACCEPTED, REJECTED, Case, ReadCase
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
-from bespeak.state.store.store import Store
 
 PROCEDURE: Final = "procedure"  # kind of the records, and entity type of REGISTER
 HELD: Final = "held"
@@ -50,25 +48,9 @@ class ProposedProcedure(msgspec.Struct, frozen=True):
 _decode = msgspec.json.Decoder(ProposedProcedure).decode
 
 
-def procedure_of(record: Record) -> ProposedProcedure:
-    return _decode(record.data)
-
-
 def release(procedure_id: str) -> ChangeRecord:
     """Return the command by which a validation releases a procedure in place of an approval."""
     return ChangeRecord(procedure_id, (PROCEDURE,), (HELD,), RELEASED)
-
-
-async def find_obstacle(store: Store, record: Record, procedure: ProposedProcedure) -> str | None:
-    """Return why a procedure must not run yet; None if it has been approved."""
-    if record.state == RELEASED:
-        return None
-    case: Case | None = await store.read(ReadCase(procedure.case_id))
-    if case is not None and case.state == ACCEPTED:
-        return None
-    if case is not None and case.state == REJECTED:
-        return "The procedure was rejected; register another one."
-    return f"The procedure waits for a review: somebody else must accept {procedure.case_id}."
 
 
 async def register_procedure(call: RoutedCall, most_data: int) -> Effects:
@@ -89,52 +71,28 @@ async def register_procedure(call: RoutedCall, most_data: int) -> Effects:
     )
     if fault is not None:
         raise _invalid(fault.message)
-    proposed = ProposedProcedure(steps, dict(schema), data.get("description", ""), new_id("esc"), shape)
-    return _keep(call, proposed, most_data)
-
-
-def _keep(call: RoutedCall, proposed: ProposedProcedure, most_data: int) -> Effects:
-    owner, procedure_id, case_id = call.agent_id or "", new_id("proc"), proposed.case_id
+    owner, procedure_id, case_id = call.agent_id or "", new_id("proc"), new_id("esc")
+    proposed = ProposedProcedure(steps, dict(schema), data.get("description", ""), case_id, shape)
     text = to_json(proposed)
     if len(text) > most_data:
         raise _invalid(f"A procedure may have {most_data // 1024} KiB; this one has {len(text)} bytes.")
-    subject = {
-        "procedure_id": procedure_id,
-        "reason": "procedure_review",
-        "description": proposed.description,
-        "steps": proposed.steps,
-        "input": proposed.input,
-        **({} if proposed.output is None else {"output": proposed.output}),
-    }
-    told, recipient, announce = to_json(subject), call.server.cases.default_recipient, call.server.hooks[ANNOUNCE]
+    subject: dict[str, Any] = {"procedure_id": procedure_id, "reason": "procedure_review"}
+    subject |= {"description": proposed.description, "steps": steps, "input": proposed.input}
+    subject |= {} if shape is None else {"output": shape}
+    digest = hashlib.sha256(to_json(subject).encode()).hexdigest()
     commands = (
         PutRecord(procedure_id, PROCEDURE, owner, HELD, text, most=MOST),
-        OpenCase(
-            case_id=case_id,
-            kind=ESCALATION,
-            agent_id=owner,
-            recipient=recipient,
-            digest=hashlib.sha256(told.encode()).hexdigest(),
-            subject=told,
-            announcement=announce(call.server, case_id, owner, recipient, msgspec.Raw(told.encode())),
-            parties=parties_of(call),
-            most_open=call.server.cases.most_open,
-        ),
+        open_case(call, case_id, owner, digest, subject, most_open=call.server.cases.most_open),
     )
+    made = {"entity_id": procedure_id, "entity_type": PROCEDURE, "owner": owner, "status": HELD}
+
+    def tell(results: Sequence[Any]) -> dict[str, Any]:
+        kept: Record = results[0]
+        return {**made, "version": kept.version, "created_at": write_instant(kept.created), "escalation_id": case_id}
+
     full = "The agent has {} procedures or open cases, the maximum."
-    return effects(
-        commands,
-        lambda results: {
-            "entity_id": procedure_id,
-            "entity_type": PROCEDURE,
-            "owner": owner,
-            "version": results[0].version,
-            "created_at": write_instant(results[0].created),
-            "status": HELD,
-            "escalation_id": case_id,
-        },
-        {"": lambda found: _REGISTER.refuse("too-many-entities", full.format(found["most"]))},
-    )
+    refuse: Conflicts = {"": lambda found: _REGISTER.refuse("too-many-entities", full.format(found["most"]))}
+    return effects(commands, tell, refuse)
 
 
 def _invalid(message: str) -> RefusedError:
@@ -153,11 +111,7 @@ async def find_procedure(call: RoutedCall, procedure_id: str) -> ProcedurePlan:
     registered: Registered | None = call.server.registrar.procedures.get(procedure_id)
     if registered is not None:
         procedure = registered.procedure
-        missing = call.principal.scopes.missing(procedure.scopes)
-        if missing:
-            message = f"The procedure needs the scopes {', '.join(missing)}, beside those of RUN."
-            required: dict[str, Any] = {"missing_scopes": missing, "required_scopes": list(procedure.scopes)}
-            raise refusal(status.SCOPE_VIOLATION, "scope-violation", message, **required)
+        check_scopes(call, "procedure", procedure.scopes)
         steps = tuple(msgspec.convert(one, StepSpec) for one in procedure.steps)
         steps = steps or (StepSpec(METHOD, path_of(procedure_id), procedure=procedure_id),)
         return await _checked(call, ProcedurePlan(steps, registered.input, procedure.timeout, procedure.output))
@@ -169,20 +123,24 @@ async def find_procedure(call: RoutedCall, procedure_id: str) -> ProcedurePlan:
         known = sorted(name for name, one in functions.items() if not held.missing(one.participant.scopes))
         message += f" Workflows: {', '.join(known)}." if known else ""
         raise refusal(_RUN, "procedure-not-found", message)
-    record, proposed = own
-    obstacle = await find_obstacle(call.server.store, record, proposed)
-    if obstacle is not None:
+    state, proposed = own
+    case: Case | None = None if state == RELEASED else await call.server.store.read(ReadCase(proposed.case_id))
+    if state != RELEASED and (case is None or case.state != ACCEPTED):
+        obstacle = f"The procedure waits for a review: somebody else must accept {proposed.case_id}."
+        if case is not None and case.state == REJECTED:
+            obstacle = "The procedure was rejected; register another one."
         raise refusal(_RUN, "procedure-refused", obstacle, escalation_id=proposed.case_id)
     taken = compile_schema(proposed.input)
     assert isinstance(taken, Validator), "it was checked when it was registered"
     return await _checked(call, ProcedurePlan(proposed.steps, taken, LONGEST, proposed.output))
 
 
-async def find_own_procedure(call: Call, procedure_id: str) -> tuple[Record, ProposedProcedure] | None:
+async def find_own_procedure(call: Call, procedure_id: str) -> tuple[str, ProposedProcedure] | None:
+    """Return the state and the content of a procedure of the caller."""
     record: Record | None = None
     if call.server.store is not None and procedure_id.startswith("proc-"):
         record = await call.server.store.read(FindRecord((PROCEDURE,), procedure_id))
-    return None if record is None or record.owner != call.agent_id else (record, procedure_of(record))
+    return None if record is None or record.owner != call.agent_id else (record.state, _decode(record.data))
 
 
 async def _checked(call: RoutedCall, plan: ProcedurePlan) -> ProcedurePlan:

@@ -20,8 +20,9 @@ import msgspec
 from bespeak.contract.procedure import MOST_ITEMS
 from bespeak.contract.standard.orchestrate import LISTS
 from bespeak.extensions.workflows import states
+from bespeak.extensions.workflows.journal import INVALID, StepError
 from bespeak.extensions.workflows.store import BESIDE, BITS, WORKFLOW, JournalSteps, StepRow
-from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.gates import find_route
 from bespeak.runtime.identity.authority import Authority
@@ -173,10 +174,6 @@ class Spec(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     workflow: str | None = None  # name of the workflow function; None for a list of steps
     version: int = 1  # version of the function with which it began
 
-    def name_of(self, number: int) -> str:
-        """Return the name of a step, by which others refer to its output."""
-        return self.steps[number - 1].name or str(number)
-
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Spec).decode
@@ -215,15 +212,15 @@ class Room:
     def __init__(self, left: int = MOST_COPIED) -> None:
         self._left = left
 
-    def take(self, value: Any) -> Fault | None:
-        """Count a value that is copied; return a Fault if there is no room for it."""
-        return self.take_bytes(len(msgspec.json.encode(value)) if self._left >= 0 else 0)
+    def take(self, value: Any) -> Any:
+        """Count and return a value that is copied. Raises StepError if there is no room for it."""
+        self.take_bytes(len(msgspec.json.encode(value)) if self._left >= 0 else 0)
+        return value
 
-    def take_bytes(self, count: int) -> Fault | None:
+    def take_bytes(self, count: int) -> None:
         self._left -= count
-        if self._left >= 0:
-            return None
-        return Fault(f"references copy more than {MOST_COPIED // 1024} KiB into the inputs of steps")
+        if self._left < 0:
+            raise _invalid(f"references copy more than {MOST_COPIED // 1024} KiB into the inputs of steps")
 
 
 def check_references(value: Any, known: Collection[str], depth: int = 0) -> str | None:
@@ -281,32 +278,28 @@ def variables_of(names: Iterable[str], bare: Collection[str] = (INPUT,)) -> dict
 
 def resolve(
     value: Any, outputs: Mapping[str, Any], computed: Mapping[str, Any] | None = None, room: Room | None = None
-) -> Any | Fault:
-    """Replace references in a value, and `computed` expressions; a Fault if one leads nowhere or copies too much."""
+) -> Any:
+    """Replace references and `computed` expressions. Raises StepError if one leads nowhere or copies too much."""
     room = room or Room()
     if isinstance(value, dict):
         if FROM in value:
-            return _copied(_follow(value[FROM], outputs), room)
+            return room.take(_follow(value[FROM], outputs))
         if EXPRESSION in value and computed is not None:
-            return _copied(computed[value[EXPRESSION]], room)
-        made = {name: resolve(one, outputs, computed, room) for name, one in value.items()}
-        return next((one for one in made.values() if isinstance(one, Fault)), made)
-    if isinstance(value, list):
-        items = [resolve(one, outputs, computed, room) for one in value]
-        return next((one for one in items if isinstance(one, Fault)), items)
-    return value
+            return room.take(computed[value[EXPRESSION]])
+        return {name: resolve(one, outputs, computed, room) for name, one in value.items()}
+    return [resolve(one, outputs, computed, room) for one in value] if isinstance(value, list) else value
 
 
-def _copied(found: Any, room: Room) -> Any | Fault:
-    return found if isinstance(found, Fault) else room.take(found) or found
+def _invalid(message: str) -> StepError:
+    return StepError({"code": INVALID, "message": message})
 
 
-def _follow(path: str, outputs: Mapping[str, Any]) -> Any | Fault:
+def _follow(path: str, outputs: Mapping[str, Any]) -> Any:
     name = re.split(r"[.\[]", path, maxsplit=1)[0]
     try:
         found = outputs[name]
     except KeyError:
-        return Fault(f"{path!r} refers to a step that returned nothing", path)
+        raise _invalid(f"{path!r} refers to a step that returned nothing") from None
     for match in _PART.finditer(path, len(name)):
         member, position = match.groups()
         if member is not None and isinstance(found, dict) and member in found:
@@ -314,7 +307,7 @@ def _follow(path: str, outputs: Mapping[str, Any]) -> Any | Fault:
         elif position is not None and isinstance(found, list) and int(position) < len(found):
             found = found[int(position)]
         else:
-            return Fault(f"{path!r} leads nowhere: there is no {match.group()!r}", path)
+            raise _invalid(f"{path!r} leads nowhere: there is no {match.group()!r}")
     return found
 
 

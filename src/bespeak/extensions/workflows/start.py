@@ -101,6 +101,15 @@ async def read_callback(call: RoutedCall) -> str | None:
     return callback
 
 
+def check_scopes(call: RoutedCall, what: str, required: Sequence[str]) -> None:
+    """Refuse a caller without the scopes that a procedure or a workflow function needs beside those of RUN."""
+    missing = call.principal.scopes.missing(required)
+    if missing:
+        message = f"The {what} needs the scopes {', '.join(missing)}, beside those of RUN."
+        needed: dict[str, Any] = {"missing_scopes": missing, "required_scopes": list(required)}
+        raise refusal(status.SCOPE_VIOLATION, "scope-violation", message, **needed)
+
+
 def check_input(takes: Validator, given: dict[str, Any], what: str) -> None:
     """Refuse an input that a procedure or a workflow function does not take."""
     violations = takes.violations(given)

@@ -17,7 +17,7 @@ import msgspec
 
 from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.durable import DurableEngine
-from bespeak.extensions.workflows.journal import faulty_row
+from bespeak.extensions.workflows.journal import StepError, fault_error
 from bespeak.extensions.workflows.spec import (
     ELEMENT,
     INPUT,
@@ -33,7 +33,7 @@ from bespeak.extensions.workflows.spec import (
     variables_of,
 )
 from bespeak.extensions.workflows.store import BESIDE, BITS, END, StepRow
-from bespeak.extensions.workflows.turn import ATTEMPTS, StepError, Terms
+from bespeak.extensions.workflows.turn import ATTEMPTS, Terms
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import read_instant
 from bespeak.protocol.exchange.refusal import Fault
@@ -244,9 +244,7 @@ class StepsEngine(DurableEngine):
         if step.output is not None:
             rows = ChainMap({number: StepRow(number, 1, states.DONE, status.OK, made)}, self.journal.rows)
             made = to_json(await self._fill(step.output, values.knowing(step, rows)))
-        fault = self._room.take_bytes(len(made))
-        if fault is not None:
-            raise _error_of(fault)
+        self._room.take_bytes(len(made))
         self.journal.add(StepRow(number, 1, states.DONE, status.OK, made, step.title, began=began, ended=time.time()))
         return made
 
@@ -281,23 +279,12 @@ class StepsEngine(DurableEngine):
         """Replace references and expressions, as a part of the program. Raises StepError if one has no value."""
         if next(expressions_in(value), None) is not None:
             return await Asked("compute", 0, more=partial(self._make, value, values))
-        found = resolve(value, values, {}, self._room)
-        if isinstance(found, Fault):
-            raise _error_of(found)
-        return found
+        return resolve(value, values, {}, self._room)
 
     async def _make(self, value: Any, values: Values) -> Any:
         """Replace references and expressions."""
-        computed = {}
-        for text in expressions_in(value):
-            computed[text] = found = await self._evaluate(text, values)
-            fault = self._room.take(found)
-            if fault is not None:
-                raise _error_of(fault)
-        found = resolve(value, values, computed, self._room)
-        if isinstance(found, Fault):
-            raise _error_of(found)
-        return found
+        computed = {text: self._room.take(await self._evaluate(text, values)) for text in expressions_in(value)}
+        return resolve(value, values, computed, self._room)
 
     async def _make_items(self, each: Each, values: Values) -> list[Any]:
         found = await self._make(each.items, values)
@@ -312,7 +299,7 @@ class StepsEngine(DurableEngine):
     async def _holds(self, text: str | None, values: Values) -> bool:
         found = await self._evaluate(text or "", values)
         if not isinstance(found, bool):
-            raise _error_of(ExpressionFault(f"`when` must be true or false; got {to_json(found)[:80]}."))
+            raise fault_error(ExpressionFault(f"`when` must be true or false; got {to_json(found)[:80]}."))
         return found
 
     async def _evaluate(self, text: str, values: Values) -> Any:
@@ -321,10 +308,10 @@ class StepsEngine(DurableEngine):
         given = {variable: values.get(name) for variable, name in names.items() if name in text}
         found = await self.call.server.expressions.evaluate(text, given, self.spec.authority.agent_id)
         if isinstance(found, Fault):
-            raise _error_of(found)
+            raise fault_error(found)
         return found
 
-    async def undo_of(self, row: StepRow) -> tuple[Terms, dict[str, Any]] | Fault | None:
+    async def undo_of(self, row: StepRow) -> tuple[Terms, dict[str, Any]] | None:
         """Return the call that undoes a step, with values of the steps up to it."""
         if row.number & BESIDE:
             return None
@@ -345,10 +332,7 @@ class StepsEngine(DurableEngine):
         undo = None if step is None else step.undoing
         if undo is None or values is None:
             return None
-        try:
-            return Terms(method=undo.method, path=undo.path), await self._make(undo.parameters, values)
-        except StepError as error:
-            return Fault(error.message)
+        return Terms(method=undo.method, path=undo.path), await self._make(undo.parameters, values)
 
 
 class Values(Mapping[str, Any]):
@@ -428,10 +412,6 @@ def _is_inside(number: int, outer: int, bits: int = BITS) -> bool:
     while number > outer:
         number >>= BITS
     return number == outer
-
-
-def _error_of(fault: Fault) -> StepError:
-    return StepError(_decode(faulty_row(0, 1, fault).output))
 
 
 async def _compute(make: Callable[[], Coroutine[Any, Any, Any]]) -> Any:

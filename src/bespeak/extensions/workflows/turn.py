@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import secrets
 import time
-import zlib
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
@@ -18,18 +16,16 @@ import msgspec
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.syntax import fill_path
-from bespeak.contract.handler import Refusal
-from bespeak.contract.schema.validation import non_finite
-from bespeak.errors import BespeakError, StoreError, StoreUnavailableError
+from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.journal import (
-    INTERNAL,
     TAKEN,
     Note,
+    StepError,
     StepJournal,
     WorkflowJournal,
     failed_row,
-    faulty_row,
+    open_case,
 )
 from bespeak.extensions.workflows.receipts import tell_outcome
 from bespeak.extensions.workflows.spec import Spec, find_step
@@ -38,16 +34,15 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import BUDGET_LIMIT, CONFIRMATION_ID
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Fault, Refused
-from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall, parties_of
+from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall
 from bespeak.runtime.composition.engine import Asked, Engine, Failed, Program
 from bespeak.runtime.composition.step import UNDOES
-from bespeak.runtime.extension import ANNOUNCE, SPENT
-from bespeak.runtime.functions.annotations import dump_foreign
-from bespeak.runtime.handling import to_json
+from bespeak.runtime.extension import SPENT
+from bespeak.runtime.handling import new_id, to_json
 from bespeak.runtime.identity.authority import restore_call
 from bespeak.runtime.route import Route
 from bespeak.runtime.server import Server
-from bespeak.state.store.commands.cases import ACCEPTED, DEFERRED, ESCALATION, REJECTED, OpenCase, ReadCase
+from bespeak.state.store.commands.cases import ACCEPTED, DEFERRED, REJECTED, ReadCase
 from bespeak.state.store.commands.cases import PENDING as UNDECIDED
 from bespeak.state.store.store import Command, Conflict, level_of
 
@@ -65,34 +60,12 @@ BARRED: Final = -1  # a revision of the agents for a caller that must not act; i
 _LOST: Final = "idempotency-lease-lost"
 _UNAVAILABLE: Final = "store-unavailable"
 _NAME: Final = re.compile(r"\{(\w+)\}")
-MOST_RESULT: Final = 1024 * 1024  # bytes of what one Python function returns
-TOO_LATE: Final = "wait-timeout"
-encode_value = msgspec.json.Encoder(enc_hook=dump_foreign, order="deterministic").encode
 _POLL: Final = 1.0  # seconds after which a branch that waits looks again, while others are busy
 _decode = msgspec.json.Decoder().decode
 
 
 class LostError(Exception):
     """Raised inside a drive whose workflow another process has taken over."""
-
-
-class StepError(BespeakError):
-    """A call or step of a workflow has failed. It has the noted form when it is raised first, as in every replay.
-
-    `code` and `message` say why: of an exception its class and text, of a refusal its own. `status` is that of the
-    answer, and 0 without one. `error` has all members of a refusal.
-    """
-
-    def __init__(self, error: Mapping[str, Any], code: int = 0) -> None:
-        self.error = error
-        self.status = code
-        self.code = str(error.get("code", ""))
-        self.message = str(error.get("message", ""))
-        super().__init__(self.message or self.code)
-
-
-class WaitTimeoutError(StepError):
-    """What a workflow waited for has not come in time."""
 
 
 class DiffersError(Exception):
@@ -175,8 +148,8 @@ class Turn(Engine):
         self._agents = call.server.agents.revision
         call.composing = Composing(self._dispatcher.new_id(), {}, is_keyed=False)
 
-    async def undo_of(self, row: StepRow) -> tuple[Terms, dict[str, Any]] | Fault | None:
-        """Return the call that undoes a row, and its input; None if nothing does."""
+    async def undo_of(self, row: StepRow) -> tuple[Terms, dict[str, Any]] | None:
+        """Return the call that undoes a row, and its input; None if nothing does. Raises StepError."""
         if row.undo is None:
             return None
         undo, output = _decode(row.undo), _decode(row.output)
@@ -193,67 +166,53 @@ class Turn(Engine):
         for row in sorted(self.journal.rows.values(), key=_place, reverse=True):
             if row.state != states.DONE or not chosen(row.number):
                 continue
-            undo = await self.undo_of(row)
-            if undo is None:
-                continue
-            failed = await self._undo(undo, row)
-            for attempt in range(1, ATTEMPTS):
-                if failed is None or failed.code not in TRANSIENT:
-                    break
-                await asyncio.sleep(FIRST_DELAY * 2 ** (attempt - 1))
-                failed = await self._undo(undo, row)
+            try:
+                undo = await self.undo_of(row)
+            except StepError as error:
+                failed: StepRow | None = _failing(row, 0, to_json(error.error))
+            else:
+                if undo is None:
+                    continue
+                failed = await self._undo(*undo, row)
+                for attempt in range(1, ATTEMPTS):
+                    if failed is None or failed.code not in TRANSIENT:
+                        break
+                    await asyncio.sleep(FIRST_DELAY * 2 ** (attempt - 1))
+                    failed = await self._undo(*undo, row)
             if failed is not None:  # somebody must know that it is still done
                 told = await self._escalate(failed)
                 self.journal.add(msgspec.structs.replace(told, state=states.NOT_UNDONE, waits_for=None))
 
-    async def _undo(self, undo: Any, row: StepRow) -> StepRow | None:
+    async def _undo(self, terms: Terms, known: dict[str, Any], row: StepRow) -> StepRow | None:
         """Call what undoes a row; return None if it is undone, else the row with the failure."""
-        marks = {"asked": row.asked, "digest": row.digest, "began": row.began, "ended": row.ended, "undo": row.undo}
-        if isinstance(undo, Fault):
-            return msgspec.structs.replace(faulty_row(row.number, row.attempt, undo), **marks)
-        terms, known = undo
-        refused = self._heed_agents()
-        found = refused or self._find(terms, known)
-        if isinstance(found, Refused):
-            refusing = failed_row(row.number, row.attempt, self._dispatcher.refuse(self.call, found))
-            return msgspec.structs.replace(refusing, **marks)
-        route, given, path = found
-        if self.is_code:  # what the call was given and has answered, as far as it is of use
-            takes = route.endpoint.input_schema.get("properties", {})
-            given = {name: value for name, value in given.items() if name in takes}
 
         def note(response: Response) -> Note:
             self.journal.add(msgspec.structs.replace(row, state=states.UNDONE, code=response.status))
             return self.journal.note()
 
-        noting = StepJournal(self.journal, f"{self.journal.workflow_id}-{row.number}-undo", note, builtin=route.builtin)
-        number = f"{row.number} undone"
-        called = self._dispatcher.run_step(self.call, route, given, path, number, flags=UNDOES, journal=noting)
-        response = (await answer_of(called)).response
+        found = self._heed_agents() or self._find(terms, known)
+        if isinstance(found, Refused):
+            response: Response | None = self._dispatcher.refuse(self.call, found)
+        else:
+            route, given, path = found
+            if self.is_code:  # what the call was given and has answered, as far as it is of use
+                takes = route.endpoint.input_schema.get("properties", {})
+                given = {name: value for name, value in given.items() if name in takes}
+            number, key = f"{row.number} undone", f"{self.journal.workflow_id}-{row.number}-undo"
+            noting = StepJournal(self.journal, key, note, builtin=route.builtin)
+            called = self._dispatcher.run_step(self.call, route, given, path, number, flags=UNDOES, journal=noting)
+            response = (await answer_of(called)).response
         assert response is not None, "the step has been answered"
         if status.is_success(response.status):
             return None
-        return msgspec.structs.replace(failed_row(row.number, row.attempt, response), state=states.FAILED, **marks)
+        return _failing(row, response.status, failed_row(row.number, row.attempt, response).output)
 
     async def _escalate(self, row: StepRow) -> StepRow:
         """Open a case about a failure; return the row that waits for its decision."""
-        agent_id, case_id, server = self.spec.authority.agent_id, f"esc-{secrets.token_hex(16)}", self.call.server
-        recipient, error = server.cases.default_recipient, _decode(row.output)
-        subject = to_json({"workflow_id": self.journal.workflow_id, "step": row.number, "error": error})
-        await self._store.do(
-            OpenCase(
-                case_id=case_id,
-                kind=ESCALATION,
-                agent_id=agent_id,
-                recipient=recipient,
-                digest=f"{self.journal.workflow_id}-{row.number}-{row.attempt}",
-                subject=subject,
-                announcement=server.hooks[ANNOUNCE](
-                    server, case_id, agent_id, recipient, msgspec.Raw(subject.encode())
-                ),
-                parties=parties_of(self.call),
-            )
-        )
+        workflow_id, case_id, error = self.journal.workflow_id, new_id("esc"), _decode(row.output)
+        subject = {"workflow_id": workflow_id, "step": row.number, "error": error}
+        digest = f"{workflow_id}-{row.number}-{row.attempt}"
+        await self._store.do(open_case(self.call, case_id, self.spec.authority.agent_id, digest, subject))
         told = to_json({**error, "escalation_id": case_id})
         return msgspec.structs.replace(row, state=states.WAITING, output=told, waits_for=case_id)
 
@@ -467,6 +426,10 @@ class Turn(Engine):
         raise ParkedError
 
 
+def _failing(row: StepRow, code: int, output: str) -> StepRow:
+    return msgspec.structs.replace(row, state=states.FAILED, code=code, output=output)
+
+
 def tell_end(spec: Spec, journal: WorkflowJournal, state: str, server: Server) -> Command:
     """Return the posting that tells the callback of a workflow how it ended."""
     from bespeak.extensions.messages.posting import Posting, post  # noqa: PLC0415 - few workflows have a callback
@@ -496,40 +459,6 @@ async def answer_of(called: StepCall | Coroutine[Any, Any, StepCall]) -> StepCal
     if code == _UNAVAILABLE:
         raise StoreUnavailableError(f"the outcome of step {done.number} could not be noted")
     return done
-
-
-def digest_of(asked: Asked) -> int:
-    """Return the checksum of an input that is JSON already."""
-    return zlib.crc32(asked.given) if type(asked.given) is bytes else 0
-
-
-def written(value: Any) -> str:
-    text = encode_value(value).decode()
-    if "null" in text and non_finite(msgspec.to_builtins(value, enc_hook=dump_foreign)):
-        raise ValueError("JSON has no infinity and no NaN")
-    if len(text) > MOST_RESULT:
-        message = (
-            f"The result has {len(text)} bytes; {MOST_RESULT} is the maximum. Keep it elsewhere, and return its name."
-        )
-        raise StepError({"code": "result-too-large", "message": message})
-    return text
-
-
-def said_of(error: BaseException, seconds: float | None = None) -> dict[str, Any]:
-    """Return the noted form of an exception."""
-    if isinstance(error, StepError):
-        return dict(error.error)
-    if isinstance(error, Refusal):
-        return {"code": error.name, "message": error.message, **error.details}
-    if isinstance(error, TimeoutError) and seconds is not None and not str(error):
-        return {"code": "timeout", "message": f"It took longer than {seconds:g} s."}
-    return {"code": type(error).__name__, "message": str(error)[:4096], INTERNAL: True}
-
-
-def raised(row: StepRow) -> StepError:
-    error = _decode(row.output)
-    kind = WaitTimeoutError if error.get("code") == TOO_LATE else StepError
-    return kind(error, row.code)
 
 
 def differing(row: StepRow, asked: Asked) -> str:

@@ -138,19 +138,6 @@ class _UndoableStep(NamedTuple):
 class Run(Engine):
     """One run of a recipe, which remembers nothing: answers of its steps are kept under the key of its caller."""
 
-    __slots__ = (
-        "_call",
-        "_done",
-        "_effects",
-        "_outputs",
-        "_plan",
-        "_routes",
-        "_running",
-        "_steps",
-        "_values",
-        "_verdict",
-    )
-
     def __init__(self, plan: CompositionPlan, call: RoutedCall, steps: Steps, routes: Routes) -> None:
         self._plan = plan
         self._call = call
