@@ -75,6 +75,7 @@ async def test_no_step_starts_after_timeout(monkeypatch: pytest.MonkeyPatch, pas
     now = time.time()
     clock = SimpleNamespace(time=lambda: now + 90 if called or passes.startswith("before") else now)
     monkeypatch.setattr(durable, "time", clock)
+    monkeypatch.setattr(turn, "time", clock)
     monkeypatch.setattr(steps, "AT_ONCE", 1)
 
     def note(context: Context) -> dict[str, Any]:

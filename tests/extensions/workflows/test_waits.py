@@ -20,7 +20,7 @@ from tests.workflow_functions import Travel, asked, begin, ended, eventually, ou
 from bespeak import Context, Refusal, Run, StepError, WaitTimeoutError
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.messages.settings import DeliverySettings
-from bespeak.extensions.workflows import durable, journal, store
+from bespeak.extensions.workflows import durable, journal, store, turn
 from bespeak.extensions.workflows.functions import MOST_MAPPED
 from bespeak.extensions.workflows.spec import Spec, encode
 from bespeak.runtime.call import RoutedCall
@@ -254,7 +254,7 @@ async def test_steps_are_tried_again_with_their_key_and_exceptions_are_raised_in
 async def test_a_long_pause_before_another_attempt_outlives_a_restart(
     shared_place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(durable, "FIRST_DELAY", 3600.0)
+    monkeypatch.setattr(turn, "FIRST_DELAY", 3600.0)
     travel = Travel()
     tries: list[int] = []
 
@@ -624,7 +624,7 @@ async def test_budget_is_counted_over_replays() -> None:
 
 
 async def test_runs_that_wake_together_have_their_own_authority_and_context(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(durable, "_SHORT", 0.0)  # so that they are put away
+    monkeypatch.setattr(turn, "_SHORT", 0.0)  # so that they are put away
     travel, seen = Travel(), ContextVar("seen", default="")
 
     @travel.app.endpoint("BOOK", "/seat", impact="reversible", scopes=["booking:seat"])

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from types import CoroutineType
@@ -20,16 +20,19 @@ from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.journal import (
     TAKEN,
+    TOO_LATE,
     Note,
     StepError,
     StepJournal,
     WorkflowJournal,
+    digest_of,
     failed_row,
     open_case,
+    raised,
 )
 from bespeak.extensions.workflows.receipts import tell_outcome
 from bespeak.extensions.workflows.spec import Spec, find_step
-from bespeak.extensions.workflows.store import BITS, EndRun, StepRow
+from bespeak.extensions.workflows.store import BITS, EndRun, ReadSignals, StepRow
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import BUDGET_LIMIT, CONFIRMATION_ID
 from bespeak.protocol.exchange.messages import Response
@@ -37,8 +40,8 @@ from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall
 from bespeak.runtime.composition.engine import Asked, Engine, Failed, Program
 from bespeak.runtime.composition.step import UNDOES
-from bespeak.runtime.extension import SPENT
-from bespeak.runtime.handling import new_id, to_json
+from bespeak.runtime.extension import ASK_PERSON, SPENT
+from bespeak.runtime.handling import RefusedError, new_id, to_json
 from bespeak.runtime.identity.authority import restore_call
 from bespeak.runtime.route import Route
 from bespeak.runtime.server import Server
@@ -60,6 +63,8 @@ BARRED: Final = -1  # a revision of the agents for a caller that must not act; i
 _LOST: Final = "idempotency-lease-lost"
 _UNAVAILABLE: Final = "store-unavailable"
 _NAME: Final = re.compile(r"\{(\w+)\}")
+_LONGEST_DELAY: Final = 60.0
+_SHORT: Final = 0.5  # seconds up to which a workflow waits in memory; for longer it is dropped
 _POLL: Final = 1.0  # seconds after which a branch that waits looks again, while others are busy
 _decode = msgspec.json.Decoder().decode
 
@@ -336,65 +341,6 @@ class Turn(Engine):
 
     # Branches.
 
-    def _all_noted(self, asked: Asked) -> list[Any] | None:
-        """Return the answers of things that are all noted as done, without a task."""
-        rows = self.journal.rows
-        if not asked.more or not all(
-            type(one) is Asked and (row := rows.get(one.number)) is not None and row.state == states.DONE
-            for one in asked.more
-        ):
-            return None
-        return [self.answer(one, None) for one in asked.more]
-
-    async def _branch(self, branch: Asked | tuple[Program, Any]) -> Any:
-        await self._workflows.pace.wait(self.spec.authority.agent_id)
-        try:
-            found = self.answer(branch, None) if isinstance(branch, Asked) else self.advance(*branch)
-            return await found if type(found) is CoroutineType else found
-        except CONTROL:
-            raise
-        except Exception as error:  # noqa: BLE001 - raised when all have ended
-            return Failed(error)
-
-    async def ask_together(self, asked: Asked) -> Any:
-        """Run branches; return their results in order, or raise the failure of the first in order, not in time.
-
-        `more` has things asked for, and pairs of a program and its scope. `given` is the number that run at once.
-        """
-        branches: Sequence[Asked | tuple[Program, Any]] = asked.more
-        results: list[Any] = [None] * len(branches)
-        left = iter(range(len(branches)))
-        active = min(asked.given or len(branches), len(branches))
-
-        async def work() -> None:
-            nonlocal active
-            for index in left:
-                results[index] = await self._branch(branches[index])
-            active -= 1
-            if active:  # the last one counts for the branch that goes on
-                self._leaves -= 1
-                if self._stirred is not None:
-                    self._stirred.set()  # if all others wait, the last of them parks
-                    self._stirred = None
-
-        if not branches:
-            return []
-        self._leaves += active - 1
-        tasks = [asyncio.ensure_future(work()) for _ in range(active)]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-            for task in tasks:
-                if task.done() and not task.cancelled() and (error := task.exception()) is not None:
-                    raise error
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            for branch in branches:
-                if not isinstance(branch, Asked):
-                    close(branch[0])
-        return next((one for one in results if type(one) is Failed), results)
-
     async def _park(
         self, number: int, until: float, *, signals: tuple[str, ...] = (), cases: tuple[str | None, ...] = ()
     ) -> None:
@@ -424,6 +370,128 @@ class Turn(Engine):
         elif journal.has_pending:
             await self._write(journal.state)
         raise ParkedError
+
+    # What it waits for.
+
+    def read(self, asked: Asked, text: str) -> Any:
+        """Return a noted answer as the program gets it, or Failed. Never raises."""
+        return _decode(text)
+
+    def _row(self, asked: Asked, state: str, output: str, **more: Any) -> StepRow:
+        earlier, now = self.journal.rows.get(asked.number), time.time()
+        began = now if earlier is None or earlier.began is None else earlier.began
+        self._size += len(output)
+        row = StepRow(asked.number, 1, state, 0, output, asked.what, digest_of(asked), began, now)
+        return msgspec.structs.replace(row, **more) if more else row
+
+    def _done(self, asked: Asked, output: str, **more: Any) -> Any:
+        """Note an answer with the next thing that is written, and return it as the program gets it."""
+        self.journal.add(self._row(asked, states.DONE, output, **more))
+        return self.read(asked, output)
+
+    def _failed(self, asked: Asked, error: Mapping[str, Any], **more: Any) -> Failed:
+        row = self._row(asked, states.FAILED, to_json(error), **more)
+        self.journal.add(row)
+        return Failed(raised(row))
+
+    async def _admit(self, number: int) -> None:
+        """Let nothing further begin in a workflow that is paused or cancelled, or has no time left."""
+        if time.time() >= self.spec.deadline:
+            raise DeadlineError
+        if self.journal.state == states.RUNNING and self.journal.is_doubtful:
+            await self._write(states.RUNNING)
+        while self.journal.state != states.RUNNING:
+            await self._park(number, self.spec.deadline)
+
+    def ask_sleep(self, asked: Asked, scope: Any) -> Coroutine[Any, Any, None] | None:
+        """Wait until a time: `more` is the number of seconds, or a time since 1970 in a tuple."""
+        row, more, now = self.journal.rows.get(asked.number), asked.more, time.time()
+        until: float = more[0] if isinstance(more, tuple) else now + more
+        until = min(self.spec.deadline + 1.0, until) if row is None else _decode(row.output)
+        if until > now:
+            return self._sleep(asked, until)
+        self.journal.add(self._row(asked, states.DONE, "null"), lazy=True)
+        return None
+
+    async def _sleep(self, asked: Asked, until: float) -> None:
+        while (left := until - time.time()) > 0:
+            if left <= _SHORT and self._leaves == 1:
+                await asyncio.sleep(left)
+            else:
+                self.journal.add(self._row(asked, states.WAITING, repr(until), ended=None))
+                await self._park(asked.number, until)
+            await self._admit(asked.number)
+        self.journal.add(self._row(asked, states.DONE, "null"), lazy=True)
+
+    async def ask_wait(self, asked: Asked, scope: Any) -> Any:
+        """Take the oldest signal of a name; `more` is the name, and the seconds until it is too late or None."""
+        name, seconds = asked.more
+        row = self.journal.rows.get(asked.number)
+        until = None if seconds is None else time.time() + seconds
+        until = until if row is None else _decode(row.output)
+        while True:
+            for one in await self._store.read(ReadSignals(self.journal.workflow_id, name)):
+                # One that this drive has taken counts as taken, though the store does not know yet.
+                if self.journal.rows.get(one.number, one).state == states.ARRIVED:
+                    self.journal.add(msgspec.structs.replace(one, state=states.RECEIVED))
+                    return self._done(asked, one.output)
+            if until is not None and until <= time.time():
+                return self._failed(asked, {"code": TOO_LATE, "message": f"no signal {name!r} came in time"})
+            self.journal.add(self._row(asked, states.WAITING, "null" if until is None else repr(until), ended=None))
+            await self._park(asked.number, until or self.spec.deadline, signals=(name,))
+            await self._admit(asked.number)
+
+    async def ask_ask(self, asked: Asked, scope: Any) -> Any:
+        """Ask a person for a yes or no; `more` is the person, the question, and the seconds until it is too late."""
+        person, question, seconds = asked.more
+        case_id = f"esc-{self.journal.workflow_id}-{asked.number}"
+        if asked.number not in self.journal.rows:
+            refused = self._heed_agents()
+            try:
+                if refused is not None:
+                    raise RefusedError(refused)
+                within = max(min(seconds, self.spec.deadline - time.time()), 1.0)
+                opening = self.call.server.hooks[ASK_PERSON](
+                    self.call, person, question, case_id=case_id, within=within
+                )
+            except RefusedError as error:
+                told = {"code": error.refused.code, "message": error.refused.message, **error.refused.details}
+                return self._failed(asked, told, code=error.refused.status)
+            self.journal.add(self._row(asked, states.WAITING, "null", ended=None, waits_for=case_id))
+            opened = await self._store.do(opening, self.journal.note())
+            if isinstance(opened, Conflict):
+                if opened.reason != "too-many":
+                    raise LostError
+                told = {"code": "too-many-cases", "message": "The agent has too many undecided cases."}
+                return self._failed(asked, told, code=status.RATE_LIMITED)
+        while True:
+            case = await self._store.read(ReadCase(case_id))
+            if case is not None and case.state in (UNDECIDED, DEFERRED):
+                await self._park(asked.number, case.expires or self.spec.deadline, cases=(case_id,))
+                await self._admit(asked.number)
+            elif case is not None and case.state in (ACCEPTED, REJECTED):
+                return self._done(asked, "true" if case.state == ACCEPTED else "false")
+            else:
+                return self._failed(asked, {"code": TOO_LATE, "message": f"{person} has not answered in time"})
+
+    async def _rests(self, asked: Asked, row: StepRow) -> bool:
+        """Wait for the time of the next attempt; return True if it may have come."""
+        until = _decode(row.output).get("until", 0.0) if row.state == states.PENDING else 0.0
+        if until <= time.time():
+            return False
+        await self._park(asked.number, until)
+        await self._admit(asked.number)
+        return True
+
+    async def _delay(self, asked: Asked, failed: StepRow) -> None:
+        """Note a failed attempt, and wait before the next one."""
+        first = FIRST_DELAY if asked.more.delay is None else asked.more.delay
+        delay = min(first * 2 ** (failed.attempt - 1), max(first, _LONGEST_DELAY))
+        output = to_json({**_decode(failed.output), "until": time.time() + delay})
+        self.journal.add(msgspec.structs.replace(failed, state=states.PENDING, output=output, ended=None))
+        if delay <= _SHORT:
+            await asyncio.sleep(delay)
+            await self._admit(asked.number)
 
 
 def _failing(row: StepRow, code: int, output: str) -> StepRow:
@@ -459,16 +527,3 @@ async def answer_of(called: StepCall | Coroutine[Any, Any, StepCall]) -> StepCal
     if code == _UNAVAILABLE:
         raise StoreUnavailableError(f"the outcome of step {done.number} could not be noted")
     return done
-
-
-def differing(row: StepRow, asked: Asked) -> str:
-    if row.asked == asked.what:
-        return f"the code asks for {asked.what!r} as number {asked.number} with another input than the journal has"
-    return f"the code asks for {asked.what!r} as number {asked.number}, and the journal has {row.asked!r}"
-
-
-def close(program: Program) -> None:
-    try:
-        program.close()
-    except Exception as error:  # it awaits something in `finally`, and does so again when it runs again
-        _logger.debug("a workflow that was put away went on", exc_info=error)
