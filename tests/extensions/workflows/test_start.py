@@ -18,7 +18,7 @@ from bespeak.contract.recipe import Compensation, Condition
 from bespeak.extensions.workflows.methods import list_calls
 from bespeak.extensions.workflows.procedures import release
 from bespeak.extensions.workflows.spec import StepSpec
-from bespeak.extensions.workflows.start import check_names
+from bespeak.extensions.workflows.start import collect_texts
 from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.exchange.principal import Principal, Scopes
 from bespeak.protocol.exchange.refusal import Fault
@@ -29,7 +29,9 @@ pytestmark = pytest.mark.anyio
 
 
 def check(*steps: dict[str, Any], **fields: Any) -> Fault | None:
-    return check_names(tuple(msgspec.convert({"method": "FIND", **step}, StepSpec) for step in steps), **fields)
+    given = tuple(msgspec.convert({"method": "FIND", **step}, StepSpec) for step in steps)
+    found = collect_texts(given, **fields)
+    return found if isinstance(found, Fault) else None
 
 
 def refers(to: str) -> dict[str, Any]:

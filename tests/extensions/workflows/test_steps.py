@@ -25,7 +25,7 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.extensions.workflows.engine import Workflow
 from bespeak.extensions.workflows.spec import Spec, StepSpec, decode, encode, repeat_commands
-from bespeak.extensions.workflows.start import check_names, read_steps
+from bespeak.extensions.workflows.start import collect_texts, read_steps
 from bespeak.protocol.exchange.messages import Context
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.call import RoutedCall
@@ -703,5 +703,5 @@ def test_any_data_is_a_list_of_steps_or_has_a_finding_with_its_place(data: Any) 
         return
     spec = Spec(method="CHAIN", steps=steps, authority=Authority(AGENT, (), {}), deadline=1.0)
     assert decode(encode(spec)) == spec
-    fault = check_names(steps, propagates=True, has_input=True)
-    assert fault is None or fault.at.startswith("steps/")
+    found = collect_texts(steps, propagates=True, has_input=True)
+    assert not isinstance(found, Fault) or found.at.startswith("steps/")

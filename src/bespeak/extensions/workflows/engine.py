@@ -146,17 +146,14 @@ class Workflows:
                 found = None if task is None else await asyncio.shield(task)
                 while found is None or found.record.state in (states.RUNNING, states.SLEEPING):
                     changed = self._changed
-                    found = await self.find(workflow_id)
-                    assert found is not None, "a workflow that has begun is kept"
+                    found = await self._kept(workflow_id)
                     record = found.record
                     if record.state == states.SLEEPING and record.due is not None and record.due - time.time() > within:
                         return found
                     if record.state in (states.RUNNING, states.SLEEPING):
                         await changed.wait()
                 return found
-        found = await self.find(workflow_id)
-        assert found is not None
-        return found
+        return await self._kept(workflow_id)
 
     async def follow(self, workflow_id: str, spec: Spec, within: float) -> Workflow:
         """Wait for a workflow as its caller does: one that hears of progress is told, and a patient one waits longer.
@@ -185,9 +182,12 @@ class Workflows:
                 async with asyncio.timeout(pause):
                     await changed.wait()
             pause = min(pause * 1.5, _LONGEST_LOOK)
-        again = found if found.has_ended else await self.find(workflow_id)
-        assert again is not None, "a workflow that has begun is kept"
-        return again
+        return found if found.has_ended else await self._kept(workflow_id)
+
+    async def _kept(self, workflow_id: str) -> Workflow:
+        found = await self.find(workflow_id)
+        assert found is not None, "a workflow that has begun is kept"
+        return found
 
     async def find(self, workflow_id: str, owner: str | None = None) -> Workflow | None:
         """Return a workflow; None if there is none, or it is another's."""
@@ -247,7 +247,9 @@ class Workflows:
         spec = decode(record.data)
         journal = WorkflowJournal(record.record_id, record.fence, self._lease, rows, record.state)
         ends = record.state == states.CANCELLING or time.time() >= spec.deadline  # it is undone, which takes no code
-        if not ends and spec.workflow is not None and not self._has(spec):
+        joined = self.functions.get(spec.workflow or "")
+        is_here = joined is not None and str(spec.version) in joined.routes
+        if not ends and spec.workflow is not None and not is_here:
             message = "%s began with version %d of %s, which is not here; it is left to others"
             _logger.warning(message, record.record_id, spec.version, spec.workflow)
             return journal.write(delay=random.uniform(1.0, _ELSEWHERE))  # noqa: S311 - not a secret
@@ -271,10 +273,6 @@ class Workflows:
         if spec.callback is None:
             return ended
         return EndRun(ended, tell_end(spec, journal, state, self.dispatcher.server))
-
-    def _has(self, spec: Spec) -> bool:
-        joined = self.functions.get(spec.workflow or "")
-        return joined is not None and str(spec.version) in joined.routes
 
     def _make(self, spec: Spec, call: RoutedCall, journal: WorkflowJournal) -> DurableEngine:
         return (StepsEngine if spec.workflow is None else FunctionDrive)(self, spec, call, journal)

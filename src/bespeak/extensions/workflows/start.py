@@ -173,14 +173,12 @@ async def check_steps(
     A step may use the outputs of earlier ones if the workflow `propagates` them, so that there are no cycles. `result`
     is the shape of the output of the whole.
     """
-    walk = _Walk()
-    try:
-        walk.check(steps, has_input=has_input, propagates=propagates, result=result)
-    except _WrongNameError as error:
-        return error.fault
-    if len(walk.texts) > MOST_EXPRESSIONS:
-        return Fault(f"The steps have more than {MOST_EXPRESSIONS} expressions.", walk.texts[MOST_EXPRESSIONS].at)
-    for one in walk.texts:
+    texts = collect_texts(steps, propagates=propagates, has_input=has_input, result=result)
+    if isinstance(texts, Fault):
+        return texts
+    if len(texts) > MOST_EXPRESSIONS:
+        return Fault(f"The steps have more than {MOST_EXPRESSIONS} expressions.", texts[MOST_EXPRESSIONS].at)
+    for one in texts:
         missing = find_missing()
         if missing is not None:
             message = f"{call.method} with expressions requires {missing}, which this server lacks."
@@ -195,13 +193,18 @@ async def check_steps(
     return None
 
 
-def check_names(steps: tuple[StepSpec, ...], *, propagates: bool, has_input: bool = False) -> Fault | None:
-    """Return a Fault for a name that is used twice, or a reference to anything but an earlier step."""
+def collect_texts(
+    steps: tuple[StepSpec, ...], *, propagates: bool, has_input: bool = False, result: Any = None
+) -> list[_Text] | Fault:
+    """Return the expressions of steps; a Fault for a name that is used twice, or a reference to no earlier step."""
+    walk, bare = _Walk(), frozenset({INPUT} if has_input else ())
     try:
-        _Walk().check(steps, has_input=has_input, propagates=propagates)
+        seen = walk.check(steps, bare, bare, propagates=propagates, at="steps")
+        if result is not None:
+            walk.check_value(result, bare | seen, bare, "output", propagates=True)
     except _WrongNameError as error:
         return error.fault
-    return None
+    return walk.texts
 
 
 class _Text(msgspec.Struct, frozen=True):
@@ -232,14 +235,6 @@ class _Walk:
         self.texts: list[_Text] = []
 
     def check(
-        self, steps: tuple[StepSpec, ...], *, propagates: bool, has_input: bool = False, result: Any = None
-    ) -> None:
-        bare = frozenset({INPUT} if has_input else ())
-        seen = self._list(steps, bare, bare, propagates=propagates, at="steps")
-        if result is not None:
-            self._value(result, bare | seen, bare, "output", propagates=True)
-
-    def _list(
         self,
         steps: Sequence[StepSpec],
         around: frozenset[str],
@@ -264,12 +259,12 @@ class _Walk:
             known = around | seen if propagates and not parallel else around
             if step.when is not None:
                 self.texts.append(_Text(step.when, known, bare, here))
-            self._value(step.value, known, bare, here, propagates=propagates)
+            self.check_value(step.value, known, bare, here, propagates=propagates)
             inside = self._nested(step, known, around | seen, bare, here, propagates=propagates)
             if step.output is not None:
-                self._value(step.output, known | own | inside, bare, here, propagates=propagates)
+                self.check_value(step.output, known | own | inside, bare, here, propagates=propagates)
             if step.undoing is not None:
-                self._value(step.undoing.parameters, around | seen | own, bare, here, propagates=True)
+                self.check_value(step.undoing.parameters, around | seen | own, bare, here, propagates=True)
             seen |= own | inside
         return seen
 
@@ -294,13 +289,15 @@ class _Walk:
                 raise _WrongNameError(f" calls its element {item!r}, which is used already; choose another `as`.", at)
             known, bare = known | {item}, bare | {item}
         inner = propagates if block.propagates is None else block.propagates
-        names = self._list(block.steps, known, bare, propagates=inner, parallel=block.parallel, at=f"{at}/{block.at}")
+        names = self.check(block.steps, known, bare, propagates=inner, parallel=block.parallel, at=f"{at}/{block.at}")
         taken = {one for one in names if one in used and not one.isdigit()}
         if taken:
             raise _WrongNameError(f" has the name {min(taken)!r} inside, which is the name of an earlier step.", at)
         return frozenset(one for one in names if not one.isdigit()) if step.together else frozenset()
 
-    def _value(self, value: Any, known: frozenset[str], bare: frozenset[str], at: str, *, propagates: bool) -> None:
+    def check_value(
+        self, value: Any, known: frozenset[str], bare: frozenset[str], at: str, *, propagates: bool
+    ) -> None:
         fault = None if is_plain(value) else check_references(value, known)
         if fault is not None:
             advice = "" if propagates else " Set context_propagation to true to use what earlier steps returned."

@@ -38,7 +38,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import read_instant
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.bindings.participant import METHOD, path_of
-from bespeak.runtime.composition.engine import Asked, Failed, Program
+from bespeak.runtime.composition.engine import Asked, Failed
 from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.handling import to_json
 
@@ -61,15 +61,11 @@ class StepsEngine(DurableEngine):
     def flushes(self) -> bool:
         return self.spec.propagates or any(step.nested is not None for step in self.spec.steps)
 
-    def program(self) -> Program:
-        return self._whole()
-
     def read(self, asked: Asked, text: str) -> Any:
         return text
 
-    def result_row(self, value: Any) -> StepRow | None:
-        row: StepRow | None = value
-        return row
+    def result_row(self, value: StepRow | None) -> StepRow | None:
+        return value
 
     def failure_row(self, error: Mapping[str, Any], code: int) -> StepRow | None:
         if any(row.state == states.FAILED for row in self.journal.rows.values()):
@@ -79,7 +75,7 @@ class StepsEngine(DurableEngine):
     def answer(self, asked: Asked, scope: Any) -> Any:
         return _compute(asked.more) if asked.kind == "compute" else super().answer(asked, scope)
 
-    async def _whole(self) -> StepRow | None:
+    async def program(self) -> StepRow | None:
         """Run the steps; return the row of the output, if the workflow says what shape it has."""
         spec = self.spec
         whole = Block(spec.steps, "", spec.on_failure, spec.propagates, spec.parallel, spec.partial)
@@ -133,7 +129,7 @@ class StepsEngine(DurableEngine):
             return None
         skips = (step.on_failure or policy) == "skip"
         try:
-            if step.when is not None and row is None and not await self._begins(number, step, values):
+            if row is None and step.when is not None and not await self._begins(number, step, values):
                 return None
             block = step.nested
             if block is not None:
@@ -153,7 +149,8 @@ class StepsEngine(DurableEngine):
             shaped: str = await Asked("value", number | BESIDE, "output", more=partial(self._make, step.output, known))
             return shaped
         except StepError as error:
-            if step.method and step.nested is None and self._has_failed(number):
+            row = self.journal.rows.get(number)
+            if step.method and step.nested is None and row is not None and row.state == states.FAILED:
                 raise  # nobody can decide to go on, or the engine would have skipped it
             if skips and step.nested is not None:
                 await Asked("compute", 0, more=partial(self.undo_rows, lambda one: _is_inside(one, number)))
@@ -161,10 +158,6 @@ class StepsEngine(DurableEngine):
             if not skips:
                 raise
             return None
-
-    def _has_failed(self, number: int) -> bool:
-        row = self.journal.rows.get(number)
-        return row is not None and row.state == states.FAILED
 
     def _note_failure(self, number: int, step: StepSpec, error: StepError, state: str) -> None:
         row, now = self.journal.rows.get(number), time.time()
@@ -181,32 +174,24 @@ class StepsEngine(DurableEngine):
             if route is None:
                 gone = {"code": "procedure-not-found", "message": "The procedure is not registered any more."}
                 raise StepError(gone, status.NOT_FOUND)
-        retry = step.retry
-        return Terms(
-            method=step.method,
-            path=step.path,
-            timeout=step.timeout,
-            attempts=retry.attempts if retry is not None else ATTEMPTS if policy == "retry" else 1,
-            delay=None if retry is None else retry.delay,
-            at_most_once=route is not None,
-            escalates=policy == "escalate",
-            skips=policy == "skip",
-            ends=ends,
-            route=route,
-        )
-
-    async def _begins(self, number: int, step: StepSpec, values: Values) -> bool:
-        """Return False if the condition of a step is false: it is skipped."""
-        holds: bool = await Asked("compute", 0, more=partial(self._holds, step.when, values))
-        if not holds:
-            self.journal.add(StepRow(number, 1, states.SKIPPED, 0, "null", step.title))
-        return holds
+        attempts, delay = ATTEMPTS if policy == "retry" else 1, None
+        if step.retry is not None:
+            attempts, delay = step.retry.attempts, step.retry.delay
+        bounds: dict[str, Any] = {"timeout": step.timeout, "attempts": attempts, "delay": delay, "ends": ends}
+        bounds |= {"escalates": policy == "escalate", "skips": policy == "skip", "at_most_once": route is not None}
+        return Terms(method=step.method, path=step.path, route=route, **bounds)
 
     async def _wait(self, number: int, step: StepSpec, values: Values) -> str:
         """Wait for a time or a person."""
         approval = step.approve
         if approval is None:
-            until = await self._until(step.delay, values) if number not in self.journal.rows else 0.0
+            until: Any = 0.0 if number in self.journal.rows else step.delay or 0.0
+            if isinstance(until, dict):
+                found = await self._fill(until["until"], values)
+                until = (read_instant(found) if isinstance(found, str) else None,)
+                if until[0] is None:
+                    told = f"`until` must be a time in ISO 8601, like 2026-11-16T08:00:00Z; got {to_json(found)[:80]}."
+                    raise StepError({"code": "invalid-time", "message": told})
             await Asked("sleep", number, step.title, more=until)
             return "null"
         person = approval.who or self.call.server.cases.default_recipient
@@ -215,16 +200,6 @@ class StepsEngine(DurableEngine):
         if answer != "true":
             raise StepError({"code": "not-approved", "message": f"{person} has not approved it."})
         return answer
-
-    async def _until(self, delay: float | dict[str, Any] | None, values: Values) -> float | tuple[float]:
-        if not isinstance(delay, dict):
-            return delay or 0.0
-        found = await self._fill(delay["until"], values)
-        moment = read_instant(found) if isinstance(found, str) else None
-        if moment is None:
-            message = f"`until` must be a time in ISO 8601, like 2026-11-16T08:00:00Z; got {to_json(found)[:80]}."
-            raise StepError({"code": "invalid-time", "message": message})
-        return (moment,)
 
     async def _nested(self, number: int, step: StepSpec, block: Block, values: Values, policy: str) -> str:
         """Run the steps inside a step."""
@@ -296,10 +271,13 @@ class StepsEngine(DurableEngine):
             raise StepError({"code": "too-many-elements", "message": message})
         return found
 
-    async def _holds(self, text: str | None, values: Values) -> bool:
-        found = await self._evaluate(text or "", values)
+    async def _begins(self, number: int, step: StepSpec, values: Values) -> bool:
+        """Return False if the condition of a step is false: it is skipped."""
+        found = await Asked("compute", 0, more=partial(self._evaluate, step.when or "", values))
         if not isinstance(found, bool):
             raise fault_error(ExpressionFault(f"`when` must be true or false; got {to_json(found)[:80]}."))
+        if not found:
+            self.journal.add(StepRow(number, 1, states.SKIPPED, 0, "null", step.title))
         return found
 
     async def _evaluate(self, text: str, values: Values) -> Any:
