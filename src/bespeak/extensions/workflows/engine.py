@@ -26,7 +26,6 @@ from bespeak.extensions.workflows.store import (
     WORKFLOW,
     Advance,
     EndRun,
-    FindTask,
     ReadAdvance,
     ReadJournals,
     ReadSteps,
@@ -44,7 +43,7 @@ from bespeak.runtime.concurrency import Pace, cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.handling import OpenLimit, to_json
 from bespeak.runtime.identity.authority import Authority, restore_call
-from bespeak.state.store.commands.records import FindRecord, PutRecord, Record, topic_of
+from bespeak.state.store.commands.records import FindNamed, FindRecord, PutRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Store
 
 _logger = logging.getLogger(__name__)
@@ -204,8 +203,7 @@ class Workflows:
         record: Record | None = await self.store.read(FindRecord((WORKFLOW,), name))
         if record is not None and record.owner == owner:
             return [name]
-        found: list[str] = await self.store.read(FindTask(owner, name))
-        return found
+        return [found.record_id for found in await self.store.read(FindNamed((WORKFLOW,), owner, name))]
 
     async def heed(self, workflow_id: str) -> None:
         """Let no further step of a workflow begin before the store was asked: it has been paused."""

@@ -7,9 +7,10 @@ import random
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, NamedTuple, TypeVar, overload
 
 import msgspec
 
@@ -85,14 +86,7 @@ class Run:
         - `timeout` bounds one attempt.
         - `returns` is the type of the result; by default it is plain JSON.
         """
-        terms = Terms(
-            method=method,
-            path=path,
-            undo=None if undo is None else _undoing(undo),
-            attempts=1 + retries,
-            timeout=_seconds(timeout),
-            returns=returns,
-        )
+        terms = Terms(method=method, path=path, returns=returns, **_bounds(undo, retries, timeout))
         return self._ask("call", f"{method} {path}", {**(given or {}), **parameters}, terms)
 
     @overload
@@ -120,14 +114,8 @@ class Run:
         - `at_most_once` notes that it begins. If the process dies while it runs, it has failed with `interrupted`.
         - `undo` is as for `call`.
         """
-        terms = Terms(
-            function=partial(_begin, function, given, named, self.agent_id),
-            undo=None if undo is None else _undoing(undo),
-            attempts=1 + retries,
-            timeout=_seconds(timeout),
-            at_most_once=at_most_once,
-            returns=_returned(function),
-        )
+        begin, bounds = partial(_begin, function, given, named, self.agent_id), _bounds(undo, retries, timeout)
+        terms = Terms(function=begin, at_most_once=at_most_once, returns=_traits(function).returns, **bounds)
         return self._ask("step", f"step {_name(function)}", [given, named] if given or named else None, terms)
 
     def sleep(self, seconds: Seconds = 0.0, *, until: datetime | None = None) -> Awaitable[None]:
@@ -168,7 +156,8 @@ class Run:
             raise ValueError(f"run.map takes at most {MOST_MAPPED} rows; got {len(rows)}. Map parts, one by one.")
         outer, self._engine.scope = self._engine.scope, Scope(self._next())
         try:
-            made = (function(self, row) if _takes_run(function) else self.step(function, row) for row in rows)
+            takes_run = _traits(function).takes_run
+            made = (function(self, row) if takes_run else self.step(function, row) for row in rows)
             return self._side_by_side(made, at_once)
         finally:
             self._engine.scope = outer
@@ -223,8 +212,7 @@ class FunctionDrive(DurableEngine):
         return StepRow(END, 1, states.DONE, status.OK, _result(self._route, value), "end", ended=time.time())
 
     def read(self, asked: Asked, text: str) -> Any:
-        more = asked.more
-        kind = more.returns if type(more) is Terms else datetime if asked.what == "now" else None
+        kind = asked.more.returns if type(asked.more) is Terms else None
         if kind is None:
             return _decode(text)
         try:
@@ -268,9 +256,10 @@ def _result(route: Route, value: Any) -> str:
 def _begin(
     function: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any], owner: str, key: str
 ) -> Coroutine[Any, Any, Any] | Any:
-    if _takes_key(function):
+    traits = _traits(function)
+    if traits.takes_key:
         named = {**named, _KEY: key}
-    if _is_async(function):
+    if traits.is_async:
         return function(*given, **named)
     return _await(submit(partial(function, *given, **named), owner=owner, always=True).future)
 
@@ -279,40 +268,32 @@ async def _await(waiting: Awaitable[Any]) -> Any:
     return await waiting
 
 
+class _Traits(NamedTuple):
+    is_async: bool
+    takes_key: bool
+    takes_run: bool
+    returns: Any  # type by which a result is read; None for plain JSON
+
+
 @lru_cache(1024)
-def _returned(function: Callable[..., Any]) -> Any:
-    """Return the type by which a result is read; None for plain JSON."""
+def _traits(function: Callable[..., Any]) -> _Traits:
+    names: list[str] = []
+    hints: Mapping[str, Any] = {}
+    with suppress(ContractError, TypeError, ValueError):  # a builtin, or annotations of something that is not there
+        names = list(inspect.signature(function).parameters)
+        hints = read_hints(function)
+    returns = hints.get("return")
     try:
-        returns = read_hints(function).get("return")
         _decoder(returns)
-    except (ContractError, TypeError):
-        return None
-    return None if returns in (None, Any, object, type(None)) else returns
+    except TypeError:
+        returns = None
+    returns = None if returns in (Any, object, type(None)) else returns
+    return _Traits(is_async(function), _KEY in names, hints.get(next(iter(names), "")) is Run, returns)
 
 
 @lru_cache(1024)
 def _decoder(kind: Any) -> Callable[[str], Any]:
     return msgspec.json.Decoder(kind, dec_hook=validate_foreign).decode
-
-
-_is_async: Final = lru_cache(1024)(is_async)
-
-
-@lru_cache(1024)
-def _takes_key(function: Callable[..., Any]) -> bool:
-    try:
-        return _KEY in inspect.signature(function).parameters
-    except (TypeError, ValueError):  # a builtin
-        return False
-
-
-@lru_cache(1024)
-def _takes_run(function: Callable[..., Any]) -> bool:
-    try:
-        first = next(iter(inspect.signature(function).parameters), None)
-        return first is not None and read_hints(function).get(first) is Run
-    except (ContractError, TypeError, ValueError):
-        return False
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -321,9 +302,12 @@ def _name(function: Callable[..., Any]) -> str:
     return getattr(function, "__qualname__", type(function).__qualname__)
 
 
-def _undoing(undo: Undo) -> dict[str, Any]:
-    method, path, *given = undo
-    return {"method": method, "path": path, **({"input": given[0]} if given else {})}
+def _bounds(undo: Undo | None, retries: int, timeout: Seconds | None) -> dict[str, Any]:
+    undoing = None
+    if undo is not None:
+        method, path, *given = undo
+        undoing = {"method": method, "path": path, **({"input": given[0]} if given else {})}
+    return {"undo": undoing, "attempts": 1 + retries, "timeout": _seconds(timeout)}
 
 
 @overload

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
@@ -19,7 +20,7 @@ from bespeak.contract.recipe import Condition, Recipe, RecipeStep, Source
 from bespeak.contract.schema.view import json_type
 from bespeak.extensions.negotiation.plan import Impossible, Miss, Plan
 from bespeak.extensions.negotiation.planner.planner import Planner
-from bespeak.protocol.exchange.refusal import Fault
+from bespeak.runtime.handling import invalid
 from bespeak.runtime.route_table import RouteTable
 from bespeak.text.language.head_verb import head_verbs
 
@@ -48,23 +49,21 @@ class Goal:
         return {name: {"type": "string" if value is None else json_type(value)} for name, value in self.given.items()}
 
 
-def read_goal(given: Mapping[str, Any]) -> Goal | tuple[str, str]:
-    """Read the parameters of PLAN; return the name of a wrong one and its fault instead."""
+def read_goal(given: Mapping[str, Any]) -> Goal:
+    """Read the parameters of PLAN. Raises RefusedError for one that cannot be used."""
     goal, limits = given["goal"], given.get("constraints", {})
     named = given.get("available_methods", ())
     methods = [one.strip() for one in named.split(",")] if isinstance(named, str) else named
     if not all(isinstance(one, str) for one in methods):
-        return "available_methods", "must be names of methods."
+        raise invalid("available_methods", "must be names of methods.")
     fields = {"text": goal} if isinstance(goal, str) else dict(goal)
-    fault = _find_fault(fields)
-    if fault is not None:
-        return "goal", fault
+    if (fault := _find_fault(fields)) is not None:
+        raise invalid("goal", fault)
     assumptions: tuple[str, ...] = ()
     if isinstance(limits, str):
         limits, assumptions = {}, (f"Constraints in words are not checked: {limits[:200]}",)
-    fault = _find_fault_in_limits(limits)
-    if fault is not None:
-        return "constraints", fault
+    if (fault := _find_fault_in_limits(limits)) is not None:
+        raise invalid("constraints", fault)
     cost, _ = read_cost(limits.get("max_cost", {}))
     return Goal(
         text=fields.get("text", ""),
@@ -130,29 +129,28 @@ _WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 _ROW: Final = "row"
 
 
-def write_call(step: RecipeStep, given: Mapping[str, Any]) -> dict[str, Any] | Fault:
+class UnwritableError(Exception):
+    """A step or a value of a recipe that CHAIN cannot say."""
+
+
+def write_call(step: RecipeStep, given: Mapping[str, Any]) -> dict[str, Any]:
     """Write a step of a recipe as one of CHAIN: `given` are values that are known now; others come from `input`."""
     if step.for_each is not None or step.when or step.compensate is not None:
-        return Fault("a call must be made for each element of a list, or under a condition")
-    parameters: dict[str, Any] = {}
-    for name, source in step.input.items():
-        value = write_value(source, given)
-        if isinstance(value, Fault):
-            return value
-        parameters[name] = value
+        raise UnwritableError("a call must be made for each element of a list, or under a condition")
+    parameters = {name: write_value(source, given) for name, source in step.input.items()}
     return {"name": step.output, "method": step.method, "path": step.path or "/", "parameters": parameters}
 
 
-def write_value(source: Source, given: Mapping[str, Any]) -> Any | Fault:
+def write_value(source: Source, given: Mapping[str, Any]) -> Any:
     if source.kind == "constant":
         return source.value
     if source.kind == "proposal" and source.value in given and _is_plain(source):
         return given[source.value]
     if source.sort is not None or source.limit is not None or source.select is not None or source.kind == "item":
-        return Fault(f"the values of {source.value!r} must be sorted, cut or shaped between calls")
+        raise UnwritableError(f"the values of {source.value!r} must be sorted, cut or shaped between calls")
     text = str(source.value) if source.kind == "previous_step" else f"input.{source.value}"
     if _WORD.fullmatch(text) is None or (source.get and _WORD.fullmatch(source.get) is None):
-        return Fault(f"the field {text!r} has a name that expressions cannot say")
+        raise UnwritableError(f"the field {text!r} has a name that expressions cannot say")
     if not source.where and source.pick in ("all", "first"):
         rest = f".{source.get}" if source.get else ""
         return {"$from": f"{text}[0]{rest}" if source.pick == "first" else f"{text}{rest}"}
@@ -163,12 +161,9 @@ def _is_plain(source: Source) -> bool:
     return not source.where and source.pick == "all" and not source.get
 
 
-def _expression(source: Source, text: str) -> dict[str, str] | Fault:
-    conditions = [_condition(one) for one in source.where]
-    wrong = next((one for one in conditions if isinstance(one, Fault)), None)
-    if wrong is not None:
-        return wrong
-    rows = f"{text}.filter({_ROW}, {' && '.join(map(str, conditions))})" if conditions else text
+def _expression(source: Source, text: str) -> dict[str, str]:
+    conditions = " && ".join(map(_condition, source.where))
+    rows = f"{text}.filter({_ROW}, {conditions})" if conditions else text
     rest = f".{source.get}" if source.get else ""
     if source.pick == "all":
         return {"$expr": f"{rows}.map({_ROW}, {_ROW}{rest})" if rest else rows}
@@ -177,16 +172,16 @@ def _expression(source: Source, text: str) -> dict[str, str] | Fault:
     return {"$expr": f"{rows}[{index}]{rest}"}
 
 
-def _condition(condition: Condition) -> str | Fault:
+def _condition(condition: Condition) -> str:
     left, right = condition.left, condition.right
     operator = _OPERATORS.get(condition.op)
     if operator is None or right is None or left.kind != "item" or _WORD.fullmatch(str(left.value)) is None:
-        return Fault(f"elements must be chosen by {condition.op!r} between calls")
+        raise UnwritableError(f"elements must be chosen by {condition.op!r} between calls")
     if right.kind == "constant":
         return f"{_ROW}.{left.value} {operator} {msgspec.json.encode(right.value).decode()}"
     place = {"proposal": "input", "previous_step": "steps"}.get(right.kind)
     if place is None or not _is_plain(right) or _WORD.fullmatch(str(right.value)) is None:
-        return Fault("elements must be compared with other elements between calls")
+        raise UnwritableError("elements must be compared with other elements between calls")
     return f"{_ROW}.{left.value} {operator} {place}.{right.value}"
 
 
@@ -320,25 +315,22 @@ def _write(plan: Plan, given: Mapping[str, Any], after: int) -> Composed | Impos
     calls = []
     for step in plan.recipe.steps:
         sources = {name: _rename(source, names) for name, source in step.input.items()}
-        call = write_call(replace(step, input=sources, output=names.get(step.output or "", step.output)), given)
-        if isinstance(call, Fault):
-            advice = "PROPOSE an endpoint with these fields."
-            reason = f"The calls do not fit together without more: {call.message}. {advice}"
+        renamed = replace(step, input=sources, output=names.get(step.output or "", step.output))
+        try:
+            calls.append(write_call(renamed, given))
+        except UnwritableError as error:
+            reason = f"The calls do not fit together without more: {error}. PROPOSE an endpoint with these fields."
             return Impossible(misses=(Miss(field="output", reason=reason),))
         if step.pages is not None:
             doubts.append(f"Only the first page of `{step.method} {step.path}` is read.")
-        calls.append(call)
-    shown = {name: write_value(_rename(one, names), given) for name, one in (plan.recipe.output or {}).items()}
-    result = {name: one for name, one in shown.items() if not isinstance(one, Fault)}
+    result = {}
+    for name, one in (plan.recipe.output or {}).items():
+        with suppress(UnwritableError):  # the output has the other fields
+            result[name] = write_value(_rename(one, names), given)
     needs = sorted({name for call in calls for name in _inputs(call["parameters"])})
-    return Composed(
-        calls=tuple(calls),
-        endpoints=plan.endpoints,
-        quality=plan.quality,
-        result=result,
-        doubts=tuple(doubts),
-        needs=tuple(name for name in needs if name not in given),
-    )
+    missing = tuple(name for name in needs if name not in given)
+    made: dict[str, Any] = {"calls": tuple(calls), "result": result, "doubts": tuple(doubts), "needs": missing}
+    return Composed(endpoints=plan.endpoints, quality=plan.quality, **made)
 
 
 def _rename(source: Source, names: Mapping[str, str]) -> Source:

@@ -16,7 +16,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall, may_discover, sees, undisclosed
 from bespeak.runtime.concurrency import run_in_thread
-from bespeak.runtime.handling import RefusedError, handler, invalid, refusal
+from bespeak.runtime.handling import RefusedError, handler, refusal
 from bespeak.runtime.rate import caller
 from bespeak.state.store.commands.records import PutRecord, RemoveRecord
 from bespeak.state.store.store import Conflict
@@ -52,11 +52,9 @@ async def plan(call: RoutedCall) -> Effects | Envelope:
         raise RefusedError(undisclosed(call))
     # Planning loads English, which most servers do without.
     from bespeak.extensions.negotiation.plan import Impossible  # noqa: PLC0415
-    from bespeak.extensions.workflows.goals import Goal, read_goal  # noqa: PLC0415
+    from bespeak.extensions.workflows.goals import read_goal  # noqa: PLC0415
 
     goal = read_goal(call.input)
-    if not isinstance(goal, Goal):
-        raise invalid(*goal)
     if not any(endpoint.is_listed and not endpoint.builtin for endpoint in call.routes.endpoints.values()):
         raise _impossible(Impossible(misses=()))
     asking = caller(call.principal, call.request.connection.address)

@@ -338,22 +338,6 @@ class ForgetSteps(Command, frozen=True):
             yield Statement("DELETE FROM steps WHERE workflow_id = ? AND number = ?", (self.workflow_id, number))
 
 
-class FindTask(Command, frozen=True):
-    """Find the workflows of an agent that calls with one Task-ID began."""
-
-    owner: str
-    task_id: str
-    limit: int = 10
-
-    def steps(self) -> Result[list[str]]:
-        rows = yield Statement(
-            f"SELECT record_id FROM records WHERE kind = '{WORKFLOW}' AND owner = ? AND target = ? "
-            "AND expires > {now} ORDER BY created LIMIT ?",
-            (self.owner, self.task_id, self.limit),
-        )
-        return [row[0] for row in rows]
-
-
 class ReleaseWorkflows(Command, frozen=True):
     """Make workflows due whose process has died, where no other process can have claimed them."""
 
