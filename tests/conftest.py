@@ -41,6 +41,9 @@ if "TMPDIR" not in os.environ and _MEMORY.is_dir():
     if system.f_bavail * system.f_frsize > 4 << 30 and not system.f_flag & os.ST_NOEXEC:
         os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
 
+# To load what other packages add to pytest takes two seconds in each run of it that a test starts.
+os.environ.setdefault("PYTEST_ADDOPTS", "-p no:schemathesis -p no:langsmith_plugin -p no:platformdirs")
+
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     # A run in the background ignores these, and so would every process that a test starts and wants to interrupt.
     if signal.getsignal(number) is signal.SIG_IGN:

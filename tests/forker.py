@@ -1,7 +1,8 @@
-"""A process that has imported bespeak, and forks a new one for every command.
+"""A process that has imported bespeak, and forks a new one for every command or script.
 
-A command spends most of its time on imports and on giving back their memory at its end. A forked process is a process
-like any other, with arguments, folder, environment, files and exit code of its own, without these two.
+Each spends most of its time on imports and on giving back their memory at its end. A forked process is a process
+like any other, with arguments, folder, environment, files and exit code of its own, without these two. The workers of a
+server that was forked are forked too.
 
 Run as a script, this module forks: it imports nothing of the tests. `tests.warm` starts it.
 """
@@ -38,6 +39,7 @@ def ask(
 ) -> socket.socket:
     """Ask for a process with these files; its id and later its status arrive on the connection.
 
+    The arguments are those of `python`: `-m MODULE ...`, `-c CODE ...` or `SCRIPT ...`.
     A process whose connection is closed is killed.
     """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -47,12 +49,13 @@ def ask(
     return connection
 
 
-def run_command(address: str, at_start: Mapping[str, str]) -> NoReturn:
-    """Run `bespeak` with the arguments of this process, and end as it ends."""
+def run_command(address: str, at_start: Mapping[str, str], *program: str) -> NoReturn:
+    """Run a program with the arguments of this process, and end as it ends."""
+    arguments = [*program, *sys.argv[1:]]
     if acts_at_start(os.environ) != at_start:
-        os.execv(sys.executable, [sys.executable, "-m", "bespeak", *sys.argv[1:]])
+        os.execv(sys.executable, [sys.executable, *arguments])
     cwd = os.getcwd()  # noqa: PTH109 - to import pathlib takes longer than all the rest
-    with ask(address, sys.argv[1:], cwd=cwd, env=os.environ) as connection:
+    with ask(address, arguments, cwd=cwd, env=os.environ) as connection:
         pid = int(connection.recv(16))
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda passed, _: os.kill(pid, passed))
@@ -126,7 +129,6 @@ class Forker:
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update(env)
-        sys.path[0] = cwd  # as `python -m` does
         return arguments
 
 
@@ -153,23 +155,102 @@ def main(address: str) -> None:
         _run(arguments)
 
 
-def _run(arguments: list[str]) -> Any:
-    """Do what `python -m bespeak` does, and end without giving the memory back."""
+def _run(arguments: list[str]) -> None:
+    """Do what `python` does with these arguments, and end without giving the memory back."""
+    _fork_what_is_spawned()
+    code: Any = 0
+    try:
+        _run_main(*arguments)
+    except SystemExit as end:
+        code = end.code or 0
+        if not isinstance(code, int):
+            raise
+    _end(code)
+
+
+def _end(code: int) -> NoReturn:
     import atexit
-    import runpy
     import threading
 
-    sys.argv[1:] = arguments
+    threading._shutdown()  # type: ignore[attr-defined] # waits for threads, as the interpreter does at its end
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _run_main(first: str, *others: str) -> None:
+    import runpy
+
+    cwd = os.getcwd()  # noqa: PTH109 - as above
+    if first == "-m":
+        sys.argv[1:] = others[1:]
+        sys.path[0] = cwd
+        runpy.run_module(others[0], run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        sys.argv[:] = ["-c", *others[1:]]
+        sys.path[0] = ""
+        exec(compile(others[0], "<string>", "exec", dont_inherit=True), {"__name__": "__main__"})
+    else:
+        sys.argv[:] = [first, *others]
+        sys.path[0] = os.path.dirname(os.path.join(cwd, first))  # noqa: PTH118, PTH120 - as above
+        runpy.run_path(first, run_name="__main__")
+
+
+def _fork_what_is_spawned() -> None:
+    """Let multiprocessing fork where it would start an interpreter; the new process imports again what this one will.
+
+    The server has no event loop and no thread when it starts a worker.
+    """
+    from multiprocessing import util
+
+    began_with, spawn = {*sys.modules}, util.spawnv_passfds
+
+    def fork(path: Any, arguments: Sequence[Any], files: Sequence[int]) -> int:
+        if "--multiprocessing-fork" not in arguments:
+            return spawn(path, arguments, files)
+        pid = os.fork()
+        if not pid:
+            _work(str(arguments[arguments.index("-c") + 1]), files, began_with)
+        return pid
+
+    util.spawnv_passfds = fork
+
+
+def _work(code: str, files: Sequence[int], began_with: set[str]) -> NoReturn:
+    """Become a worker: keep nothing of the process that was forked but these files and what bespeak imports."""
+    import atexit
+    import gc
+    import site
+    import traceback
+    import weakref
+
+    ended = 1
     try:
-        runpy.run_module("bespeak", run_name="__main__", alter_sys=True)
+        gc.freeze()  # what is left of the other process must not close files of this one
+        atexit._clear()
+        weakref.finalize._registry.clear()  # type: ignore[attr-defined] # not public, as the next
+        weakref.finalize._registered_with_atexit = False  # type: ignore[attr-defined]
+        signal.set_wakeup_fd(-1)
+        for number in signal.valid_signals():
+            if callable(signal.getsignal(number)):
+                signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        before = 3
+        for file in (*sorted(files), os.sysconf("SC_OPEN_MAX")):
+            os.closerange(before, file)
+            before = file + 1
+        installed = (sys.base_prefix, *site.getsitepackages())
+        for name in sys.modules.keys() - began_with:
+            if not (getattr(sys.modules[name], "__file__", None) or sys.prefix).startswith(installed):
+                del sys.modules[name]
+        sys.argv[:] = ["-c", "--multiprocessing-fork"]
+        exec(compile(code, "<string>", "exec", dont_inherit=True), {"__name__": "__main__"})
+        ended = 0
     except SystemExit as end:
-        if not isinstance(end.code, int):
-            raise
-        threading._shutdown()  # type: ignore[attr-defined] # waits for threads, as the interpreter does at its end
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(end.code)
+        ended = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:  # noqa: BLE001 - this is the end of the process
+        traceback.print_exc()
+    _end(ended)
 
 
 if __name__ == "__main__":

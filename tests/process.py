@@ -44,20 +44,21 @@ def serving(
     env: Mapping[str, str] | None = None,
     cwd: Path = ROOT,
     files: tuple[int, int] | None = None,
+    cold: bool = False,
 ) -> Iterator[Served]:
     """Serve a target on a free port until the block ends; its state is temporary unless a test names a store.
 
-    `files` is the soft and the hard limit of open files.
+    `files` is the soft and the hard limit of open files. The workers of a `cold` server are interpreters of their own.
     """
     folder = None if "--store" in options else tempfile.TemporaryDirectory(prefix="bespeak-")
     kept = [] if folder is None else ["--store", f"{folder.name}/bespeak.db"]
     arguments = ["serve", str(target), "--agtp", "127.0.0.1:0", *kept, *options]
     streams: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": cwd}
-    if files is None:
+    if files is None and not cold:
         process = start(arguments, env={**os.environ, **(env or {})}, **streams)
     else:
-        limited = ["sh", "-c", f'ulimit -Sn {files[0]}; ulimit -Hn {files[1]}; exec "$@"', "sh"]
-        command = [*limited, sys.executable, "-m", "bespeak", *arguments]
+        limits = f"ulimit -Sn {files[0]}; ulimit -Hn {files[1]}; " if files else ""
+        command = ["sh", "-c", f'{limits}exec "$@"', "sh", sys.executable, "-m", "bespeak", *arguments]
         process = subprocess.Popen(command, text=True, env={**os.environ, **(env or {})}, **streams)
     try:
         assert process.stdout is not None

@@ -74,7 +74,9 @@ def test_a_program_passes_signals_on() -> None:
 
 def test_a_process_ends_with_whoever_has_started_it() -> None:
     (given, kept), (output, said) = os.pipe(), os.pipe()
-    connection = forker.ask(warm.address(), ["lint", "-"], cwd="/", env=os.environ, files=(given, said, said))
+    connection = forker.ask(
+        warm.address(), ["-m", "bespeak", "lint", "-"], cwd="/", env=os.environ, files=(given, said, said)
+    )
     assert int(connection.recv(16)) > 0
     os.close(given)
     os.close(said)

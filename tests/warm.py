@@ -1,4 +1,4 @@
-"""Warm starts of `bespeak`: processes that need not import it, because `tests.forker` forks them.
+"""Warm starts of `bespeak` and of scripts: processes that need not import it, because `tests.forker` forks them.
 
 Whatever depends on a cold start runs `python -m bespeak`, as in `tests/app/cli/test_main.py`.
 """
@@ -27,9 +27,14 @@ _execute_child = inspect.signature(subprocess.Popen._execute_child)  # type: ign
 
 def start(arguments: list[str], *, env: Mapping[str, str], **options: Any) -> subprocess.Popen[str]:
     """Start `bespeak`: warm, unless its environment acts on the start of a process. `options` are those of Popen."""
+    return start_python(["-m", "bespeak", *arguments], env=env, **options)
+
+
+def start_python(arguments: list[str], *, env: Mapping[str, str], **options: Any) -> subprocess.Popen[str]:
+    """Start `python -m MODULE`, `python -c CODE` or `python SCRIPT` in the same way."""
     if hasattr(os, "fork") and forker.acts_at_start(env) == forker.acts_at_start(os.environ):
         return WarmProcess(arguments, env=env, text=True, **options)
-    return subprocess.Popen([sys.executable, "-m", "bespeak", *arguments], env=env, text=True, **options)
+    return subprocess.Popen([sys.executable, *arguments], env=env, text=True, **options)
 
 
 class WarmProcess(subprocess.Popen[str]):
@@ -86,7 +91,7 @@ def address() -> str:
 def command() -> Path:
     """Return the path of a program `bespeak` that starts warm, for shells and for clients that start a server."""
     place = Path(_folder()) / "bespeak"
-    called = f"run_command({address()!r}, {forker.acts_at_start(os.environ)!r})"
+    called = f"run_command({address()!r}, {forker.acts_at_start(os.environ)!r}, '-m', 'bespeak')"
     lines = (f"#!{sys.executable} -SE", "import sys", f"sys.path[0] = {str(ROOT)!r}")
     place.write_text("\n".join((*lines, "from tests.forker import run_command", called, "")))
     place.chmod(0o755)

@@ -37,6 +37,8 @@ _ADDRESS = re.compile(r"agtp://127\.0\.0\.1(?![:.\d])")
 _PORT = re.compile(r"(?<=127\.0\.0\.1:)\d+")
 _SERVE = re.compile(r"((?:[A-Z_]+=\S+ )*)bespeak serve (.+)", re.DOTALL)
 _RUNNING = re.compile(r"Uvicorn running on \S+:(\d+)")
+_SHELL = re.compile(r"[|&;<>$`*?()~\n]|^\w+=")  # what only a shell understands
+_PYTHON = {"bespeak": ("-m", "bespeak"), "python": ()}
 
 
 class Reader:
@@ -77,17 +79,16 @@ class Reader:
             return self._serve(dict(part.split("=", 1) for part in serve[1].split()), *shlex.split(serve[2]))
         if command.startswith("uvicorn "):
             return self._host(shlex.split(command)[1:])
-        done = subprocess.run(
-            self._here(command),
-            shell=True,
-            cwd=self.folder,
-            env={**os.environ, **self._environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        return self._there(done.stdout)
+        command = self._here(command)
+        words = [] if _SHELL.search(command) else shlex.split(command)
+        options: Any = {"cwd": self.folder, "env": {**os.environ, **self._environment}}
+        options |= {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        if words and words[0] in _PYTHON:
+            process = warm.start_python([*_PYTHON[words[0]], *words[1:]], **options)
+        else:
+            process = subprocess.Popen(command, shell=True, text=True, **options)
+        with process:
+            return self._there(process.communicate()[0])
 
     def _serve(self, environment: dict[str, str], target: str, *options: str) -> str:
         options, shown = _with_any_port("--http", options)
@@ -110,10 +111,9 @@ class Reader:
     def _host(self, arguments: list[str]) -> str:
         """Start a uvicorn server and return its output up to the moment it listens."""
         options, shown = _with_any_port("--port", tuple(arguments))
-        process = subprocess.Popen(
-            [sys.executable, "-m", "uvicorn", *options],
+        process = warm.start_python(
+            ["-m", "uvicorn", *options],
             stderr=subprocess.PIPE,
-            text=True,
             cwd=self.folder,
             env={**os.environ, **self._environment},
         )

@@ -127,7 +127,7 @@ class Server:
 
 def _is_worker(pid: int) -> bool:
     try:
-        return b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:  # it has just ended
         return False
 

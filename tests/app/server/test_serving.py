@@ -108,7 +108,7 @@ def test_workers_share_port_and_manifest_and_end_with_a_parent_that_is_killed(le
 
 
 def test_a_worker_that_dies_is_replaced(ledger: dict[str, str]) -> None:
-    with serving(HOTEL, "--workers", "2", env=ledger) as served:
+    with serving(HOTEL, "--workers", "2", env=ledger, cold=True) as served:
         children = Path(f"/proc/{served.process.pid}/task/{served.process.pid}/children")
         if not children.exists():
             pytest.skip("finding the workers needs /proc")
