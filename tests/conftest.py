@@ -14,12 +14,12 @@ from typing import Any, Final
 
 import pytest
 from hypothesis import settings
-from tests.postgres import postgres_dsn, postgres_server
+from tests.postgres import postgres_dsn, postgres_server, postgres_store
 from tests.tables import as_loop, cases_are_selected
 
 from bespeak.state.store import sqlite
 
-__all__ = ["anyio_backend", "postgres_dsn", "postgres_server"]
+__all__ = ["anyio_backend", "postgres_dsn", "postgres_server", "postgres_store"]
 
 # How long an example takes says more about the machine than about the code; what must be fast is measured in bench.
 settings.register_profile("thorough", deadline=None)

@@ -177,7 +177,7 @@ class Process:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.process)])
 def place(request: pytest.FixtureRequest) -> str:
-    return "memory" if request.param == "sqlite" else str(request.getfixturevalue("postgres_dsn"))
+    return "memory" if request.param == "sqlite" else str(request.getfixturevalue("postgres_store"))
 
 
 @pytest.fixture

@@ -366,7 +366,7 @@ async def test_half_a_surrogate_pair_is_refused_before_it_is_stored(bench: State
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.process)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgres":
-        return str(request.getfixturevalue("postgres_dsn"))
+        return str(request.getfixturevalue("postgres_store"))
     return str(tmp_path / "store.db")
 
 

@@ -88,7 +88,7 @@ CALLS = (
 def test_every_face_takes_unions_streams_files_and_keys(
     tmp_path: Path, database: str, request: pytest.FixtureRequest
 ) -> None:
-    store = str(tmp_path / "store.db") if database == "sqlite" else str(request.getfixturevalue("postgres_dsn"))
+    store = str(tmp_path / "store.db") if database == "sqlite" else str(request.getfixturevalue("postgres_store"))
     (tmp_path / "desk.py").write_text(APP)
     (tmp_path / "bespeak.toml").write_text(f'{SETTINGS}\n[store]\nplace = "{store}"\n')
     made = bespeak("keys", "api", "new", str(tmp_path), "--agent", "ann", "--scope", "bills:pay", "--json")

@@ -121,7 +121,7 @@ def test_a_purchase_is_continued_after_kill_9(
     place: str,
 ) -> None:
     monkeypatch.setenv("BESPEAK_PAYMENTS_TOKEN", "secret")
-    at = str(tmp_path / "bespeak.db") if place == "sqlite" else str(request.getfixturevalue("postgres_dsn"))
+    at = str(tmp_path / "bespeak.db") if place == "sqlite" else str(request.getfixturevalue("postgres_store"))
     act: Callable[[str], Awaitable[Any]] = buy if state == "settled" else buy_and_cancel
     with payment_server() as provider:
         outside = f'provider = "{provider.address}"' if is_outside else ""

@@ -141,7 +141,7 @@ def kill(served: Served) -> None:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return str(request.getfixturevalue("postgres_dsn") if request.param == "postgres" else tmp_path / "bespeak.db")
+    return str(request.getfixturevalue("postgres_store") if request.param == "postgres" else tmp_path / "bespeak.db")
 
 
 @pytest.mark.parametrize("at", ["call", "step", "left-two", "right", "m3", "sleeping", "last", "undo-call"])

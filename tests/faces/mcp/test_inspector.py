@@ -21,9 +21,12 @@ pytestmark = [pytest.mark.anyio, pytest.mark.process, needs_node]
 AGENT = "a" * 64
 UNION = "`type` is an array"
 LIST, CALL = "tools/list", "tools/call"
+# Each starts Node, and on stdio a server. Together they list and call in both eras on both transports.
 RUNS = {
-    "http": [(LIST, "modern"), (LIST, "legacy"), (CALL, "modern"), (CALL, "legacy")],
-    "stdio": [(LIST, "modern"), (CALL, "legacy")],  # each starts a server
+    ("hotel", "http"): [(LIST, "modern"), (CALL, "legacy")],
+    ("hotel", "stdio"): [(LIST, "legacy"), (CALL, "modern")],
+    ("imported", "http"): [(LIST, "legacy"), (CALL, "modern")],
+    ("imported", "stdio"): [(LIST, "modern"), (CALL, "legacy")],
 }
 
 
@@ -31,6 +34,7 @@ RUNS = {
 class Service:
     """A service to inspect, a call, and the start of its output."""
 
+    name: str
     target: str
     scopes: str
     call: tuple[str, ...]
@@ -57,22 +61,22 @@ def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         if request.param == "hotel":
             call = ("query_rooms", "--tool-arg", "beds=3")
             ledger = {"HOTEL_LEDGER": str(folder / "ledger.sqlite3")}
-            found = Service(str(HOTEL), "booking:room", call, {"rooms": [{"room_id": "102"}]}, {**path, **ledger})
+            rooms = {"rooms": [{"room_id": "102"}]}
+            found = Service("hotel", str(HOTEL), "booking:room", call, rooms, {**path, **ledger})
         else:
             notes = stack.enter_context(running_notes(folder))
             (folder / "notes.json").write_text(json.dumps(described(f"https://127.0.0.1:{notes.port}")))
             env = {"UPSTREAM_ACME_NOTES_API_KEY": "secret-key", "SSL_CERT_FILE": str(notes.authority)}
             call = ("list_notes", "--tool-arg", "limit=1")
             allowed = (UNION,)  # `nullable` of OpenAPI 3.0
-            found = Service(
-                str(folder / "notes.json"), "acme-notes:read", call, {"items": [{"id": "1"}]}, {**path, **env}, allowed
-            )
+            target, items = str(folder / "notes.json"), {"items": [{"id": "1"}]}
+            found = Service("imported", target, "acme-notes:read", call, items, {**path, **env}, allowed)
         server = stack.enter_context(serving(found.target, "--http", "127.0.0.1:0", "--mcp", env=found.env))
         found.url = f"{server.url}/mcp"
         yield found
 
 
-@pytest.mark.parametrize("transport", RUNS)
+@pytest.mark.parametrize("transport", ["http", "stdio"])
 async def test_tools_are_listed_without_findings_and_called(service: Service, transport: str, tmp_path: Path) -> None:
     async def inspect(method: str, era: str) -> tuple[dict[str, Any], list[str]]:
         asked = ("--strict",) if method == LIST else ("--tool-name", *service.call)
@@ -82,7 +86,7 @@ async def test_tools_are_listed_without_findings_and_called(service: Service, tr
         lines = printed.decode().splitlines()
         return msgspec.json.decode(next(line for line in lines if line.startswith("{")))["result"], lines
 
-    runs = RUNS[transport]
+    runs = RUNS[service.name, transport]
     for (method, _), (result, lines) in zip(runs, await asyncio.gather(*(inspect(*run) for run in runs)), strict=True):
         if method == LIST:
             assert service.call[0] in [tool["name"] for tool in result["tools"]]

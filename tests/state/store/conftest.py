@@ -18,13 +18,21 @@ Opening = Callable[[], Awaitable[Store]]
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return the place of a store: a new file, memory, a new database."""
     if request.param == "postgres":
-        return str(request.getfixturevalue("postgres_dsn"))
+        return str(request.getfixturevalue("postgres_store"))
     return "memory" if request.param == "memory" else str(tmp_path / "store.db")
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.process)])
 def shared_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return a place that several processes may share, and that is looked at often."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_store"))
+    return str(tmp_path / "store.db")
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.process)])
+def empty_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return a place without tables that several processes may share."""
     if request.param == "postgres":
         return str(request.getfixturevalue("postgres_dsn"))
     return str(tmp_path / "store.db")

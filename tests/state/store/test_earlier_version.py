@@ -31,25 +31,25 @@ SERVED: dict[str, Any] = {
 
 
 @pytest.fixture
-async def earlier(shared_place: str, monkeypatch: pytest.MonkeyPatch) -> str:
+async def earlier(empty_place: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the place of a store whose tables have the earlier version."""
     with monkeypatch.context() as patch:
         earlier = sql.migrations()[:VERSION]
         patch.setattr(sql, "migrations", lambda: earlier)
         for module in ("sqlite_file", "postgres_connection"):
             patch.setattr(f"bespeak.state.store.{module}.CURRENT", VERSION)
-        store = open_store(shared_place)
+        store = open_store(empty_place)
         await store.start()
         await store.close()
-    if shared_place.startswith("postgresql:"):
-        connection = await asyncpg.connect(shared_place, server_settings={"search_path": "bespeak"})
+    if empty_place.startswith("postgresql:"):
+        connection = await asyncpg.connect(empty_place, server_settings={"search_path": "bespeak"})
         await connection.execute(ROWS)
         await connection.close()
     else:
-        with sqlite3.connect(shared_place) as file:
+        with sqlite3.connect(empty_place) as file:
             file.executescript(ROWS)
         file.close()
-    return shared_place
+    return empty_place
 
 
 async def rows(store: Store, wanted: str) -> list[dict[str, Any]]:
