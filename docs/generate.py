@@ -216,13 +216,14 @@ def _texts_of(path: Path) -> dict[str, str]:
 def _codes_in_use() -> dict[int, set[str]]:
     """Collect the error codes in the source, by the status they are written with."""
     found: dict[int, set[str]] = defaultdict(set)
-    shared = list(_forwarding(ast.parse((SOURCE / "protocol" / "exchange" / "refusal.py").read_text("utf-8"))))
+    refusal = ast.parse((SOURCE / "protocol" / "exchange" / "refusal.py").read_text("utf-8"))
+    shared = list(_forwarding(list(ast.walk(refusal))))
     for path in sorted(SOURCE.rglob("*.py")):
         tree = ast.parse(path.read_text("utf-8"))
-        constants = dict(_constants(tree))
-        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+        constants, nodes = dict(_constants(tree)), list(ast.walk(tree))
+        calls = [node for node in nodes if isinstance(node, ast.Call) and node.args]
         made = [(node.args[0], node.args[1]) for node in calls if len(node.args) >= 3]
-        for written, name in (*shared, *_forwarding(tree)):
+        for written, name in (*shared, *_forwarding(nodes)):
             made += [(written, node.args[0]) for node in calls if name in _called(node)]
         for written, given in made:
             code = _code(given, constants)
@@ -231,10 +232,14 @@ def _codes_in_use() -> dict[int, set[str]]:
     return found
 
 
-def _forwarding(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
+def _forwarding(nodes: list[ast.AST]) -> Iterator[tuple[ast.expr, str]]:
     """Yield the status and the name of each function that refuses with the code it is given first."""
-    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+    calls = [node for node in nodes if isinstance(node, ast.Call) and len(node.args) >= 3]
+    named = {call.args[1].id for call in calls if isinstance(call.args[1], ast.Name)}
+    for function in (node for node in nodes if isinstance(node, ast.FunctionDef)):
         first = [given.arg for given in function.args.args if given.arg not in ("self", "cls")][:1]
+        if named.isdisjoint(first):
+            continue
         for call in (node for node in ast.walk(function) if isinstance(node, ast.Call) and len(node.args) >= 3):
             if isinstance(call.args[1], ast.Name) and [call.args[1].id] == first:
                 yield call.args[0], function.name

@@ -15,6 +15,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import settings
 from tests.postgres import postgres_dsn, postgres_server, postgres_store
+from tests.stateful import diagonal
 from tests.tables import as_loop, cases_are_selected
 
 from bespeak.state.store import sqlite
@@ -95,7 +96,9 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: objec
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not cases_are_selected(config):
+        items[:] = diagonal(items)
     # Every run tries other examples. `thorough` tries as many in one run as a test asks for.
     most = None if settings.get_current_profile_name() == "thorough" else settings.default.max_examples
     for item in items:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
@@ -29,11 +29,61 @@ _is_audited = False
 
 @pytest.fixture(params=(False, True), ids=("plain", "audited"), name="anyio_backend")
 def audited_backend(request: pytest.FixtureRequest) -> Iterator[tuple[str, dict[str, bool]]]:
-    """Run each async test of the folder or module that imports this twice: `keeping` records every call, or none."""
+    """Let `keeping` record every call, or none: each async test of the folder or module that imports this runs so.
+
+    `diagonal` says in which of the two ways a test with several cases runs.
+    """
     global _is_audited  # noqa: PLW0603 - `keeping` is a function that tests call, not a fixture
     _is_audited = request.param
     yield ("asyncio", {"use_uvloop": True})
     _is_audited = False
+
+
+class Case(NamedTuple):
+    """A case of a test that runs with and without records."""
+
+    test: object
+    others: frozenset[tuple[str, int]]
+    """What distinguishes it from other cases of the test, beside the records."""
+    is_audited: bool
+    store: str | None
+
+
+def diagonal(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Leave out cases that show again what others show."""
+    cases = [_read(item) for item in items]
+    kept = once_each([case for case in cases if case is not None])
+    return [item for item, case in zip(items, cases, strict=True) if case is None or case in kept]
+
+
+def once_each(cases: Sequence[Case]) -> set[Case]:
+    """Choose cases so that each runs once, recorded or not.
+
+    On PostgreSQL calls are recorded, in a file they are not. Without a choice of stores every second case is recorded,
+    and a test with one case runs both ways.
+    """
+    found: dict[object, dict[frozenset[tuple[str, int]], int]] = {}
+    for case in cases:
+        numbers = found.setdefault(case.test, {})
+        numbers.setdefault(case.others, len(numbers))
+
+    def is_kept(case: Case) -> bool:
+        numbers = found[case.test]
+        if case.store is not None:
+            return case.is_audited == (case.store == "postgres")
+        return len(numbers) == 1 or case.is_audited == bool(numbers[case.others] % 2)
+
+    return {case for case in cases if is_kept(case)}
+
+
+def _read(item: pytest.Item) -> Case | None:
+    params: dict[str, object] = getattr(getattr(item, "callspec", None), "params", {})
+    is_audited = params.get("anyio_backend")
+    if not isinstance(item, pytest.Function) or not isinstance(is_audited, bool):
+        return None
+    others = frozenset((name, index) for name, index in item.callspec.indices.items() if name != "anyio_backend")
+    store = next((str(params[name]) for name in ("place", "shared_place") if name in params), None)
+    return Case((item.parent, item.originalname), others, is_audited, store)
 
 
 class StatefulBench:

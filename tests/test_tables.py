@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.cases import check_each, rows
 from tests.growth import assert_linear, count_lines
+from tests.stateful import Case, once_each
 from tests.tables import as_loop
 
 
@@ -163,3 +164,22 @@ def test_the_invariant_holds_on_random_input(
     told = capsys.readouterr().out
     assert end.value.code == 0, told
     assert "the invariant holds" in told
+
+
+def test_a_case_runs_with_or_without_records_and_a_single_one_both_ways() -> None:
+    def cases(test: str, *stores: str | None) -> list[Case]:
+        return [
+            Case(test, frozenset({("row", number)}), is_audited, store)
+            for number, store in enumerate(stores)
+            for is_audited in (False, True)
+        ]
+
+    kept = once_each([*cases("single", None), *cases("rows", None, None), *cases("stores", "sqlite", "postgres")])
+    assert {(case.test, case.store or dict(case.others)["row"], case.is_audited) for case in kept} == {
+        ("single", 0, False),
+        ("single", 0, True),
+        ("rows", 0, False),
+        ("rows", 1, True),
+        ("stores", "sqlite", False),
+        ("stores", "postgres", True),
+    }
