@@ -27,9 +27,12 @@ _FEWEST, _MOST = 20, 400
 
 
 async def kill_again_and_again(
-    ledger: Ledger, subject: Subject, source: random.Random, rounds: int, clients: int
+    ledger: Ledger, subject: Subject, source: random.Random, rounds: int, clients: int, *, most: int = _MOST
 ) -> None:
-    """Start, load, kill; `rounds` times. With several workers, alternately pause or kill one of them first."""
+    """Start, load, kill; `rounds` times. With several workers, alternately pause or kill one of them first.
+
+    `most` is the maximum of requests before each.
+    """
     for number in range(rounds):
         if ledger.faults:
             return
@@ -37,9 +40,9 @@ async def kill_again_and_again(
         try:
             async with load(ledger, server.port, clients):
                 if subject.workers > 1:
-                    await _moment(ledger, source)
+                    await _moment(ledger, source, most)
                     await (_kill_one if number % 2 else _pause_one)(ledger, server, source)
-                await _moment(ledger, source)
+                await _moment(ledger, source, most)
                 if not server.alive:
                     ledger.faults.append(f"the server exited by itself: {server.said()[-600:]}")
                 if number % 4 == 3:
@@ -74,9 +77,9 @@ async def _pause_one(ledger: Ledger, server: Server, source: random.Random) -> N
         ledger.counts["workers paused"] += 1
 
 
-async def _moment(ledger: Ledger, source: random.Random) -> None:
+async def _moment(ledger: Ledger, source: random.Random, most: int) -> None:
     """Wait for a random moment under load: after some requests, at any point of their processing."""
-    await ledger.wait_for(source.randint(_FEWEST, _MOST))
+    await ledger.wait_for(source.randint(_FEWEST, most))
     await asyncio.sleep(source.random() * 0.02)
 
 
@@ -93,15 +96,17 @@ def place_for(store: str, folder: Path) -> Iterator[str]:
         server.remove()
 
 
-def run(store: str, *, rounds: int, clients: int, workers: int, seed: int, audited: bool = True) -> int:
-    """Perform one run and print the result; return the exit code."""
+def run(
+    store: str, *, rounds: int, clients: int, workers: int, seed: int, audited: bool = True, most: int = _MOST
+) -> int:
+    """Perform one run and print the result; return the exit code. `most` is the maximum of requests before a kill."""
     source = random.Random(seed)
     ledger = Ledger(source)
     with tempfile.TemporaryDirectory(prefix="bespeak-faults-") as name, place_for(store, Path(name)) as place:
         subject = Subject.new(Path(name) / "deployment", place, workers, audited=audited)
 
         async def kill_and_prove() -> None:
-            await kill_again_and_again(ledger, subject, source, rounds, clients)
+            await kill_again_and_again(ledger, subject, source, rounds, clients, most=most)
             await prove(ledger, subject)
 
         asyncio.run(kill_and_prove())
