@@ -6,12 +6,16 @@ import gc
 import importlib.util
 import os
 import signal
+import ssl
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
+import httpx._transports.default as httpx_transports
 import pytest
 from hypothesis import settings
 from tests.postgres import postgres_dsn, postgres_server, postgres_store
@@ -54,6 +58,19 @@ if importlib.util.find_spec("sniffio") is None:
     # httpcore tries to import it several times per request, and to find out that it is missing takes longer each time
     # than to answer.
     sys.modules["sniffio"] = None  # type: ignore[assignment] # this is how an import is declared to fail
+
+
+def _shared_ssl_context(
+    verify: ssl.SSLContext | str | bool = True, cert: Any = None, trust_env: bool = True
+) -> ssl.SSLContext:
+    """Read the public authorities once: that takes longer than the requests of a client, and no test needs them."""
+    if verify is not True or cert is not None or (trust_env and {"SSL_CERT_FILE", "SSL_CERT_DIR"} & os.environ.keys()):
+        return httpx.create_ssl_context(verify, cert, trust_env)
+    return _default_ssl_context()
+
+
+_default_ssl_context = cache(httpx.create_ssl_context)
+httpx_transports.create_ssl_context = _shared_ssl_context  # type: ignore[attr-defined] # imported there, not public
 
 # Servers on one SQLite store look for each other's changes this often; the usual second would be a wait in many tests.
 sqlite.POLL_SECONDS = 0.02  # type: ignore[misc]

@@ -24,14 +24,15 @@ DECLARING: Final = ("Rule", "must", "should", "wire", "contract", "prose")
 
 
 @cache
-def sources() -> dict[Path, ast.Module]:
-    """Parse every module whose text contains a rule: its declaration, its name or its id."""
+def sources() -> dict[Path, list[ast.AST]]:
+    """Return the nodes of every module whose text contains a rule: its declaration, its name or its id."""
     texts = {path: path.read_text("utf-8") for path in Path(bespeak.__path__[0]).rglob("*.py")}
     declaration = re.compile(rf"(\w+): Final.* = (?:{'|'.join(DECLARING)})\(")
     words = (
         {name for text in texts.values() for name in declaration.findall(text)} | all_rules().keys() | CHANGES.keys()
     )
-    return {path: ast.parse(text) for path, text in texts.items() if not words.isdisjoint(re.findall(r"\w+", text))}
+    found = (path for path, text in texts.items() if not words.isdisjoint(re.findall(r"\w+", text)))
+    return {path: list(ast.walk(ast.parse(texts[path]))) for path in found}
 
 
 def test_rules_are_sorted_by_id_and_no_two_share_a_name() -> None:
@@ -53,10 +54,10 @@ def test_rules_of_a_module_are_in_the_order_of_ids_and_say_why_and_what_to_do(mo
         assert [rule for rule, why in whys.items() if ". " not in why and not rule.startswith("D12")] == []
 
 
-def declared_in(tree: ast.AST) -> dict[str, ast.Constant]:
+def declared_in(nodes: list[ast.AST]) -> dict[str, ast.Constant]:
     """Find `NAME: Final = Rule("D101", ...)`, or `wire("C101", ...)`: the ids by their constants."""
     declared = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Call):
             call = node.value
             if isinstance(call.func, ast.Name) and call.func.id in DECLARING:
@@ -66,24 +67,23 @@ def declared_in(tree: ast.AST) -> dict[str, ast.Constant]:
     return declared
 
 
-def names_in(tree: ast.Module) -> set[str]:
+def names_in(nodes: list[ast.AST]) -> set[str]:
     """Find the names that are used."""
-    nodes = list(ast.walk(tree))
     names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     return names | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
 
 
 def test_every_declared_rule_is_in_the_registry() -> None:
-    declared = [id_.value for tree in sources().values() for id_ in declared_in(tree).values()]
+    declared = [id_.value for nodes in sources().values() for id_ in declared_in(nodes).values()]
     assert sorted(map(str, declared)) == sorted((*all_rules(), *CHANGES))
 
 
 def test_every_declared_rule_is_used() -> None:
-    used = {path: names_in(tree) for path, tree in sources().items()}
+    used = {path: names_in(nodes) for path, nodes in sources().items()}
     idle = [
         f"{path.parent.name}.{path.stem}.{name}"
-        for path, tree in sources().items()
-        for name in declared_in(tree)
+        for path, nodes in sources().items()
+        for name in declared_in(nodes)
         if not any(
             name in names and (other == path or imports(sources()[other], path)) for other, names in used.items()
         )
@@ -91,20 +91,20 @@ def test_every_declared_rule_is_used() -> None:
     assert idle == []
 
 
-def imports(tree: ast.Module, path: Path) -> bool:
+def imports(nodes: list[ast.AST], path: Path) -> bool:
     """Return True if a module imports another one, or names from it."""
     module = ".".join(path.relative_to(Path(bespeak.__path__[0]).parent).with_suffix("").parts)
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-    return any(module in (node.module, f"{node.module}.{each.name}") for node in nodes for each in node.names)
+    found = (node for node in nodes if isinstance(node, ast.ImportFrom))
+    return any(module in (node.module, f"{node.module}.{each.name}") for node in found for each in node.names)
 
 
 def test_id_is_written_only_where_its_rule_is_declared() -> None:
     wrong, ids = [], {*all_rules(), *CHANGES}
-    for path, tree in sources().items():
-        declared = set(declared_in(tree).values())
+    for path, nodes in sources().items():
+        declared = set(declared_in(nodes).values())
         wrong += [
             f"{path.name}:{node.lineno}: {node.value}"
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.Constant) and node.value in ids and node not in declared
         ]
     assert wrong == []
