@@ -140,7 +140,7 @@ BUNDLED: Final = (
     KnownExtension(
         "workflows",
         methods=("CHAIN", "BATCH", "PAUSE", "RUN"),
-        floor={"PLAN": "methods_plan:plan", "EXECUTE": "methods_execute:execute"},
+        floor={"PLAN": "methods_execute:plan", "EXECUTE": "methods_execute:execute"},
         hooks={"resume": "methods:resume_own", "list calls": "methods:list_calls"},
         needed_by=("store", "methods"),
         has_tables=True,

@@ -18,7 +18,7 @@ from bespeak.contract.limits import read_cost
 from bespeak.contract.recipe import Condition, RecipeStep, Source, constant
 from bespeak.extensions.negotiation.plan import Impossible
 from bespeak.extensions.workflows.goals import Composed, Composer, UnwritableError, read_goal, write_call, write_value
-from bespeak.extensions.workflows.methods_plan import KIND
+from bespeak.extensions.workflows.methods_execute import KIND
 from bespeak.runtime.handling import RefusedError
 from bespeak.state.store.commands.records import ListRecords
 

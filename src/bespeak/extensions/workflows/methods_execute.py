@@ -1,19 +1,24 @@
-"""EXECUTE: carries out an endpoint or a procedure by its name, a plan, or a tool call of MCP (core 4.7, 9).
+"""PLAN: calls that reach a goal (core 4.5); EXECUTE: an endpoint, a procedure, a plan or a tool call (core 4.7, 9).
 
-Every gate of the endpoint judges the caller, as for a step of a composition. Nothing in a payload gives authority.
+PLAN executes nothing. Every gate of an executed endpoint judges the caller, as for a step of a composition. Nothing in
+a payload gives authority.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from difflib import get_close_matches
-from typing import Any, Final
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from bespeak.contract.endpoint import IMPACTS, Endpoint
 from bespeak.contract.grammar.syntax import fill_path
 from bespeak.contract.mcp_tool import Granting, Tool, result_of
 from bespeak.contract.schema.validation import Violation, refuse_input
@@ -21,23 +26,158 @@ from bespeak.contract.standard.orchestrate import RUNS
 from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.engine import Workflow
 from bespeak.extensions.workflows.methods import run_procedure
-from bespeak.extensions.workflows.methods_plan import KIND, StoredPlan
 from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
-from bespeak.extensions.workflows.spec import Spec, StepSpec
+from bespeak.extensions.workflows.spec import Spec
 from bespeak.extensions.workflows.start import LONGEST, begin, check_steps, find_uncallable, place_of, read_steps
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, MEDIA_AGTP, essence
-from bespeak.protocol.exchange.messages import Response
-from bespeak.protocol.exchange.refusal import Fault, Outcome
-from bespeak.runtime.answer import Answer, Envelope
+from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused
+from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.bindings.participant import METHOD
 from bespeak.runtime.call import RoutedCall, StepCall, may_discover, sees, undisclosed
 from bespeak.runtime.composition.step import Steps
+from bespeak.runtime.concurrency import run_in_thread
 from bespeak.runtime.handling import RefusedError, check_needs, handler, invalid, passed, refusal
 from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.rate import caller
 from bespeak.runtime.route import Route
-from bespeak.state.store.commands.records import FindRecord, Record
+from bespeak.state.store.commands.records import FindRecord, PutRecord, Record, RemoveRecord
+from bespeak.state.store.store import Conflict
+
+if TYPE_CHECKING:
+    from bespeak.extensions.negotiation.plan import Impossible
+    from bespeak.extensions.workflows.goals import Composed, Goal
+
+KIND: Final = "plan"
+_KEPT: Final = 86400.0  # seconds for which a plan can be executed by its id
+_MOST: Final = 1000  # plans of one agent
+_AT_ONCE: Final = 4  # plans that one process makes, one for each caller: handlers that block use the same threads
+_LONGEST: Final = 64 * 1024
+_planning: Final[set[str]] = set()
+_BUSY: Final = Refused(
+    status.UNAVAILABLE,
+    "planner-busy",
+    "A plan of this caller or too many others are being made; try again later.",
+    headers=(("Retry-After", "1"),),
+)
+
+
+class StoredPlan(msgspec.Struct, frozen=True):
+    steps: tuple[Any, ...]  # of a plan in a request, anything
+    given: dict[str, Any]
+    result: dict[str, Any]
+
+
+@handler
+async def plan(call: RoutedCall) -> Effects | Envelope:
+    """Answer PLAN /: calls of endpoints that the caller may use, or 422 with what came nearest."""
+    if not may_discover(call):
+        raise RefusedError(undisclosed(call))
+    # Planning loads English, which most servers do without.
+    from bespeak.extensions.negotiation.plan import Impossible  # noqa: PLC0415
+    from bespeak.extensions.workflows.goals import read_goal  # noqa: PLC0415
+
+    goal = read_goal(call.input)
+    if not any(endpoint.is_listed and not endpoint.builtin for endpoint in call.routes.endpoints.values()):
+        raise _impossible(Impossible(misses=()))
+    asking = caller(call.principal, call.request.connection.address)
+    if asking in _planning or len(_planning) >= _AT_ONCE:
+        raise RefusedError(_BUSY)
+    _planning.add(asking)
+    try:
+        composed = await run_in_thread(_compose, call, goal)
+    finally:
+        _planning.discard(asking)
+    if isinstance(composed, Impossible):
+        raise _impossible(composed)
+    cost = _cost(composed.endpoints)
+    dear = next((unit for unit, most in goal.max_cost.items() if cost.get(unit, Decimal(0)) > most), None)
+    if dear is not None:
+        message = f"The plan would cost {cost[dear]} {dear}, and at most {goal.max_cost[dear]} is allowed."
+        raise _no_plan(message, estimated_cost=_written(cost))
+    return _tell_plan(call, goal, composed, cost)
+
+
+def _compose(call: RoutedCall, goal: Goal) -> Composed | Impossible:
+    from bespeak.extensions.workflows.goals import composer_of  # noqa: PLC0415
+
+    def usable(endpoint: Endpoint) -> bool:
+        route = call.routes.steps.get(endpoint.key)
+        return (
+            route is not None
+            and endpoint.method in call.routes.allowed
+            and (not goal.methods or endpoint.method in goal.methods)
+            and IMPACTS.index(endpoint.semantic.impact) <= IMPACTS.index(goal.impact)
+            and sees(call, route)
+            and not call.principal.scopes.missing(endpoint.required_scopes)
+        )
+
+    return composer_of(call.routes).compose(goal, usable)
+
+
+def _tell_plan(call: RoutedCall, goal: Goal, made: Composed, cost: Mapping[str, Decimal]) -> Effects | Envelope:
+    steps = [
+        {
+            "step": number,
+            **one,
+            "purpose": endpoint.description,
+            "impact": endpoint.semantic.impact,
+            "required_scopes": list(endpoint.required_scopes),
+            "estimated_cost": _written(_cost((endpoint,))),
+            "confidence": endpoint.semantic.confidence,
+        }
+        for number, (one, endpoint) in enumerate(zip(made.calls, made.endpoints, strict=True), 1)
+    ]
+    sure = prod(endpoint.semantic.confidence for endpoint in made.endpoints) * made.quality
+    result: dict[str, Any] = {
+        "ordered_steps": steps,
+        "estimated_cost": _written(cost),
+        "confidence": round(sure, 4),
+        "assumptions": [*goal.assumptions, *made.doubts],
+        "needs": list(made.needs),
+        "result": dict(made.result),
+        "impact": max((one.semantic.impact for one in made.endpoints), key=IMPACTS.index),
+    }
+    stored = msgspec.json.encode(StoredPlan(made.calls, dict(goal.given), dict(made.result)))
+    if call.server.store is None or call.agent_id is None or len(stored) > _LONGEST:
+        return Envelope(result)
+    # The same plan has the same id, so that asking again changes nothing.
+    plan_id = "plan-" + hashlib.sha256(call.agent_id.encode() + stored).hexdigest()[:32]
+    keep = PutRecord(plan_id, KIND, call.agent_id, "open", stored.decode(), lifetime=_KEPT, most=_MOST)
+
+    def tell(results: Sequence[Any] | Conflict) -> Envelope:
+        return Envelope(result if isinstance(results, Conflict) else {"plan_id": plan_id, **result})
+
+    return Effects((RemoveRecord(plan_id), keep), tell)
+
+
+def _cost(endpoints: Sequence[Endpoint]) -> dict[str, Decimal]:
+    total = {"calls": Decimal(len(endpoints))}
+    for endpoint in endpoints:
+        for unit, amount in (endpoint.cost.amounts if endpoint.cost is not None else {}).items():
+            if unit != "calls":
+                total[unit] = total.get(unit, Decimal(0)) + amount
+    return total
+
+
+def _written(cost: Mapping[str, Decimal]) -> dict[str, float]:
+    return {unit: int(amount) if amount == int(amount) else float(amount) for unit, amount in cost.items()}
+
+
+def _impossible(impossible: Impossible) -> RefusedError:
+    """Say what no endpoint covers. Only endpoints that the caller may use are known to the search."""
+    misses = [
+        {"field": one.field[:200], "reason": one.reason[:300]} | ({"nearest": str(one.nearest)} if one.nearest else {})
+        for one in impossible.misses[:10]
+    ]
+    message = f"No plan reaches this goal. {misses[0]['reason']}" if misses else "No plan reaches this goal."
+    return _no_plan(message, misses=misses)
+
+
+def _no_plan(message: str, **details: Any) -> RefusedError:
+    return refusal(status.UNPROCESSABLE, "no-plan", message, **details)
+
 
 # Members of a step that PLAN adds for its reader.
 _TOLD: Final = ("step", "purpose", "impact", "required_scopes", "estimated_cost", "confidence")
@@ -49,7 +189,12 @@ async def execute_plan(call: RoutedCall) -> Envelope:
     if call.parent is not None:
         raise invalid("plan", "cannot be a step of another workflow; write its calls as steps.")
     found = await _find(call)
-    steps = _read_steps(found.steps)
+    steps = read_steps(
+        [
+            {name: value for name, value in one.items() if name not in _TOLD} if isinstance(one, dict) else one
+            for one in found.steps
+        ]
+    )
     if isinstance(steps, Fault):
         raise invalid("plan", f"has steps that are not valid: {steps.message}")
     uncallable = find_uncallable(call, steps)
@@ -58,16 +203,10 @@ async def execute_plan(call: RoutedCall) -> Envelope:
     fault = await check_steps(call, steps, propagates=True, has_input=True, result=dict(found.result))
     if fault is not None:
         raise refusal(status.UNPROCESSABLE, "invalid-plan", fault.message, **place_of(fault))
-    spec = Spec(
-        method=call.method,
-        steps=steps,
-        authority=Authority.of(call.principal, call.request),
-        deadline=time.time() + call.input.get("timeout", LONGEST),
-        propagates=True,
-        given={**found.given, **call.input.get("parameters", {})},
-        name=call.input.get("plan_id"),
-        result=dict(found.result) or None,
-    )
+    authority, deadline = Authority.of(call.principal, call.request), time.time() + call.input.get("timeout", LONGEST)
+    given = {**found.given, **call.input.get("parameters", {})}
+    more: dict[str, Any] = {"given": given, "name": call.input.get("plan_id"), "result": dict(found.result) or None}
+    spec = Spec(call.method, steps, authority, deadline, propagates=True, **more)
     key = call.input.get("idempotency_key")
     if key is not None:
         # A repeated request finds the workflow of the first one by its key.
@@ -90,15 +229,6 @@ async def _find(call: RoutedCall) -> StoredPlan:
         message = "This agent has no plan with this id; plans are kept for a day."
         raise refusal(status.NOT_FOUND, "plan-not-found", message)
     return msgspec.json.decode(record.data, type=StoredPlan)
-
-
-def _read_steps(given: tuple[Any, ...]) -> tuple[StepSpec, ...] | Fault:
-    return read_steps(
-        [
-            {name: value for name, value in one.items() if name not in _TOLD} if isinstance(one, dict) else one
-            for one in given
-        ]
-    )
 
 
 def _tell(workflow: Workflow) -> Envelope:
@@ -266,10 +396,15 @@ def _answer(call: RoutedCall, wish: _ToolCall, step: StepCall, path: str) -> Ans
     """Wrap the answer of the endpoint. Its status is that of the answer, so that a refusal looks like one."""
     response = step.response
     assert response is not None, "the step has run"
-    outcome = _outcome(wish, step, response)
-    carries = wish.media_type == MEDIA_MCP_TOOLS
+    if status.is_success(response.status):
+        deprecated = wish.tool.endpoint.deprecated
+        warning = None if deprecated is None else deprecated.warning()
+        outcome = Outcome(response.status, step.output, warning=warning)
+    else:
+        error = _decode(response.body).get("error", {}) if response.body else {}
+        outcome = Outcome(response.status, error=error, retry_after=response.header("Retry-After"))
     members: dict[str, Any] = {} if outcome.ok else {"error": outcome.error}
-    if carries:
+    if wish.media_type == MEDIA_MCP_TOOLS:
         members["result"] = result_of(wish.tool, outcome, _GRANTING)
     elif outcome.ok:
         members["result"] = outcome.output
@@ -283,14 +418,6 @@ def _answer(call: RoutedCall, wish: _ToolCall, step: StepCall, path: str) -> Ans
     headers = () if outcome.retry_after is None else (("Retry-After", outcome.retry_after),)
     number = outcome.status
     return Answer(_encode(_envelope(call, number, members)), number, wish.media_type, headers, response.code)
-
-
-def _outcome(wish: _ToolCall, step: StepCall, response: Response) -> Outcome:
-    if status.is_success(response.status):
-        deprecated = wish.tool.endpoint.deprecated
-        return Outcome(response.status, step.output, warning=None if deprecated is None else deprecated.warning())
-    body = _decode(response.body) if response.body else {}
-    return Outcome(response.status, error=body.get("error", {}), retry_after=response.header("Retry-After"))
 
 
 def _envelope(call: RoutedCall, number: int, members: Mapping[str, Any]) -> dict[str, Any]:
