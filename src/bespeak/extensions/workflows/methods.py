@@ -8,7 +8,7 @@ import math
 import re
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -226,20 +226,17 @@ def is_workflow_id(text: str) -> bool:
     return _WORKFLOW_ID.fullmatch(text) is not None
 
 
-def resume_own(call: RoutedCall) -> Coroutine[Any, Any, Effects | None] | None:
-    """Answer RESUME / of a workflow; return None without workflows."""
-    return None if call.server.part("workflows") is None else resume_workflow(call)
-
-
-async def resume_workflow(call: RoutedCall) -> Effects | None:
-    """Let a workflow go on; return None for a name that is neither its id nor its Task-ID.
+async def resume_own(call: RoutedCall) -> Effects | None:
+    """Let a workflow go on; return None for a name that is neither its id nor its Task-ID, and without workflows.
 
     The nonce may be omitted by the agent that owns it; a wrong or used one is refused.
     """
     given, agent_id = call.input, call.agent_id or ""
+    workflows: Workflows | None = call.server.part("workflows")
+    if workflows is None:
+        return None
     if is_schedule(given["workflow_id"]):
         return await resume_schedule(call)
-    workflows: Workflows = call.server.part("workflows")
     workflow_id = await find_run(call, given["workflow_id"])
     if workflow_id is None and not is_workflow_id(given["workflow_id"]):
         return None
@@ -345,7 +342,18 @@ async def query_runs(call: RoutedCall) -> Envelope:
             more = False
             break
         after = (record.created, record.record_id)
-        entry = describe_run(record, decode(record.data))
+        spec = decode(record.data)
+        told = {
+            "workflow_id": record.record_id,
+            "method": spec.method,
+            "name": spec.name,
+            "status": record.state,
+            "task_id": spec.authority.headers.get(TASK_ID),
+            "steps": len(spec.steps),
+            "created_at": write_instant(record.created),
+            "updated_at": write_instant(record.updated),
+        }
+        entry = {name: value for name, value in told.items() if value is not None}
         if all(name not in given or entry.get(name) == given[name] for name in ("method", "name", "task_id")):
             listed.append(entry)
         if len(listed) == given.get("limit", _MOST_LISTED):
@@ -353,21 +361,6 @@ async def query_runs(call: RoutedCall) -> Envelope:
             break
     result: dict[str, Any] = {"workflows": listed}
     return Envelope({**result, "cursor": f"{after[0]!r} {after[1]}"} if more else result)
-
-
-def describe_run(record: Record, spec: Spec) -> dict[str, Any]:
-    """Return what a list of workflows says about one, without members that have no value."""
-    entry = {
-        "workflow_id": record.record_id,
-        "method": spec.method,
-        "name": spec.name,
-        "status": record.state,
-        "task_id": spec.authority.headers.get(TASK_ID),
-        "steps": len(spec.steps),
-        "created_at": write_instant(record.created),
-        "updated_at": write_instant(record.updated),
-    }
-    return {name: value for name, value in entry.items() if value is not None}
 
 
 async def list_calls(call: Call, endpoint: Endpoint, arguments: Mapping[str, Any]) -> tuple[ListedCall, ...] | Fault:
@@ -391,22 +384,17 @@ async def list_calls(call: Call, endpoint: Endpoint, arguments: Mapping[str, Any
             if known is not None and known.route is not None:
                 done = known.route.endpoint
                 return (ListedCall(*done.key, done.semantic.impact, arguments.get("input")),)
-            steps: Sequence[Any] | Fault = await _procedure(call, known, arguments["procedure_id"])
+            procedure_id = arguments["procedure_id"]
+            steps: Sequence[Any] | Fault = Fault(f"no procedure is registered under {procedure_id[:80]!r}")
+            if known is not None:
+                steps = list(known.procedure.steps)
+            elif (own := await find_own_procedure(call, procedure_id)) is not None:
+                steps = _plain(own[1].steps)
         case "RETRY":
             steps = await _repeated(call, arguments["original_task_id"])
         case _:
             steps = Fault(f"{endpoint} does not tell what it calls")
     return steps if isinstance(steps, Fault) else bounded(list_steps(steps, reach))
-
-
-async def _procedure(call: Call, known: Registered | None, procedure_id: str) -> Sequence[Any] | Fault:
-    """Return the steps of a procedure of the operator, or of one of the caller's own."""
-    if known is not None:
-        return list(known.procedure.steps)
-    found = await find_own_procedure(call, procedure_id)
-    if found is None:
-        return Fault(f"no procedure is registered under {procedure_id[:80]!r}")
-    return _plain(found[1].steps)
 
 
 async def _repeated(call: Call, task_id: str) -> list[Any] | Fault:

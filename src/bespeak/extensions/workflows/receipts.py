@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -47,22 +47,14 @@ def _list(
             entry["name"] = step.name
         if row is not None:
             _tell(entry, row, rows.get(output_number(step, number), row))
-            block = step.nested
-            if block is not None:
-                inside = _inside(step, block.steps, number << BITS, rows)
-                entry["steps"] = list(islice(inside, MOST_TOLD))
+            block, inner, listed = step.nested, number << BITS, rows.get(number | BESIDE)
+            if block is not None and step.for_each is None:
+                entry["steps"] = list(islice(_list(block.steps, inner, rows), MOST_TOLD))
+            elif block is not None:
+                count = 0 if listed is None or listed.state != states.DONE else len(_decode(listed.output))
+                inside = (_list(block.steps, inner | index << ELEMENT, rows, index) for index in range(count))
+                entry["steps"] = list(islice(chain.from_iterable(inside), MOST_TOLD))
         yield entry
-
-
-def _inside(
-    step: StepSpec, steps: Sequence[StepSpec], base: int, rows: Mapping[int, StepRow]
-) -> Iterator[dict[str, Any]]:
-    if step.for_each is None:
-        yield from _list(steps, base, rows)
-        return
-    listed = rows.get(base >> BITS | BESIDE)
-    for index in range(0 if listed is None or listed.state != states.DONE else len(_decode(listed.output))):
-        yield from _list(steps, base | index << ELEMENT, rows, index)
 
 
 def _tell(entry: dict[str, Any], row: StepRow, kept: StepRow) -> dict[str, Any]:

@@ -140,11 +140,6 @@ class Schedule(msgspec.Struct, frozen=True, omit_defaults=True):
     def record_id(self) -> str:
         return PREFIX + self.name
 
-    def is_as(self, other: Schedule) -> bool:
-        """Return True if the same is declared."""
-        far = {"planned": 0.0, "last": None, "nonce": None}
-        return msgspec.structs.replace(self, **far) == msgspec.structs.replace(other, **far)
-
     def times(self, now: float) -> list[float]:
         """Return the times for which a run begins now; the planned one has come."""
         times = Timing(self.every).last(self.planned, now, MOST_MISSED if self.missed == "all" else 1)
@@ -204,7 +199,7 @@ class Schedules:
             now, before = self._declared.get(record.record_id), read_schedule(record.data)
             if now is None:
                 await self._store.do(RemoveRecord(record.record_id))
-            elif not now.is_as(before):
+            elif now != msgspec.structs.replace(before, planned=0.0, last=None, nonce=None):  # what is declared
                 changed = msgspec.structs.replace(now.resumed(self._clock()), last=before.last, nonce=before.nonce)
                 due = record.due if record.state == states.PAUSED else changed.planned
                 await self._store.do(_change(record, record.state, changed, due=due, version=record.version))

@@ -51,24 +51,21 @@ async def begin(call: RoutedCall, spec: Spec, tell: Tell) -> Envelope:
         message = f"The agent has {held}; CANCEL some, or repeat this when some have ended."
         raise refusal(status.RATE_LIMITED, "too-many-workflows", message, retry_after=60)
     if prefers(call.request.headers, RESPOND_ASYNC):
-        return _tell_begun(call, tell(await workflows.wait(begun, 0.0)), begun)
+        made = tell(await workflows.wait(begun, 0.0))
+        if made.status != status.ACCEPTED:
+            return made
+        # Where the result is found (RFC 7240 4.1).
+        where: dict[str, Any] = {"method": "QUERY", "path": RUNS_PATH}
+        if "CHECK" in call.routes.allowed:
+            where = {"method": "CHECK", "path": "/", "parameters": {"target": begun}}
+        headers = (*made.headers, ("Preference-Applied", RESPOND_ASYNC))
+        return Envelope({**made.result, "look": where}, made.status, headers)
     found = await workflows.follow(begun, spec, ANSWERED_WITHIN)
     if found.record.state == states.RUNNING and IDEMPOTENCY_KEY in call.request.headers:
         # The answer under the key must be the final one, so this one is not kept.
         message = f"{begun} is still running; repeat the request with the same Idempotency-Key for its receipt."
         raise refusal(status.UNAVAILABLE, "workflow-running", message, retry_after=5, workflow_id=begun)
     return tell(found)
-
-
-def _tell_begun(call: RoutedCall, made: Envelope, workflow_id: str) -> Envelope:
-    """Add to the receipt of a workflow that has not ended where its result is found (RFC 7240 4.1)."""
-    if made.status != status.ACCEPTED:
-        return made
-    where: dict[str, Any] = {"method": "QUERY", "path": RUNS_PATH}
-    if "CHECK" in call.routes.allowed:
-        where = {"method": "CHECK", "path": "/", "parameters": {"target": workflow_id}}
-    headers = (*made.headers, ("Preference-Applied", RESPOND_ASYNC))
-    return Envelope({**made.result, "look": where}, made.status, headers)
 
 
 async def find_run(call: RoutedCall, name: str) -> str | None:

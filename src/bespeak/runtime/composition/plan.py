@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
@@ -161,13 +161,15 @@ def plan_composition(endpoint: Endpoint, recipe: Recipe, served: Mapping[Key, En
         for index, (step, called) in enumerate(zip(recipe.steps, endpoints, strict=True))
     ]
     first = plans[0]
+    # Neighbouring steps of one group are together; a step without a group stands alone.
+    named = [(step.group or f"step {plan.number}", plan) for step, plan in zip(recipe.steps, plans, strict=True)]
     return CompositionPlan(
         recipe=recipe.name,
         steps=tuple(plans),
         changes=bool(changing),
         undoes=any(plan.undo is not None for plan in plans),
         is_sole=len(plans) == 1 and first.is_plain and not first.skips and first.undo is None,
-        groups=_grouped(recipe.steps, plans),
+        groups=tuple(tuple(plan for _, plan in members) for _, members in groupby(named, key=lambda pair: pair[0])),
         result=_plan_result(endpoint, recipe),
         is_last=not recipe.output and recipe.aggregation == "last",
         timeout=recipe.timeout_seconds,
@@ -222,12 +224,6 @@ def _plan_undo(compensation: Compensation, endpoint: Endpoint) -> UndoPlan:
         build=compile_members(compensation.input, endpoint.input_schema, copies=True),
         fill=_plan_path(endpoint.path),
     )
-
-
-def _grouped(steps: Sequence[RecipeStep], plans: Sequence[StepPlan]) -> tuple[tuple[StepPlan, ...], ...]:
-    """Put neighbouring steps of one group together; a step without a group stands alone."""
-    numbered = [(step.group or f"step {plan.number}", plan) for step, plan in zip(steps, plans, strict=True)]
-    return tuple(tuple(plan for _, plan in members) for _, members in groupby(numbered, key=lambda pair: pair[0]))
 
 
 def _plan_path(template: str) -> Callable[[Mapping[str, Any]], str]:

@@ -28,22 +28,18 @@ def normal(value: Any) -> Normal:
     """Return the form of a value by which it is compared."""
     kind = type(value)
     if kind is str:
-        return _normal_text(value)
+        if _DATE.fullmatch(value) is not None:
+            try:
+                moment = datetime.fromisoformat(value)
+            except ValueError:
+                return 2, value
+            return 1, moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return 2, value
     if kind is int or kind is float:
         return 0, value
     if kind is bool:
         return 3, value
     return 4, _encode(value)
-
-
-def _normal_text(text: str) -> Normal:
-    if _DATE.fullmatch(text) is None:
-        return 2, text
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return 2, text
-    return 1, moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 Test = Callable[[Any], bool]  # compares a value with the wanted one
@@ -163,7 +159,10 @@ class SelectedRows:
         if self.sort is not None:
             rows = _sorted(rows, self.sort(scope, item))
         if self.limit is not None:
-            rows = _limited(rows, self.limit(scope, item))
+            limit = self.limit(scope, item)
+            if is_there(limit) and (type(limit) is not int or limit < 0):
+                raise UnmetError("invalid-limit", "the limit of a list must be a whole number that is not negative")
+            rows = rows[:limit] if is_there(limit) else rows
         return rows if self.pick == "all" else _picked(rows, self.pick)
 
     def _kept(self, scope: Scope, item: Any) -> list[Any] | None:
@@ -238,14 +237,6 @@ def _first(row: Any, names: tuple[str, ...]) -> Any:
     return row
 
 
-def _limited(rows: list[Any], limit: Any) -> list[Any]:
-    if not is_there(limit):
-        return rows
-    if type(limit) is not int or limit < 0:
-        raise UnmetError("invalid-limit", "the limit of a list must be a whole number that is not negative")
-    return rows[:limit]
-
-
 def _picked(rows: list[Any], pick: str) -> Any:
     if not rows:
         raise UnmetError("no-element", "no element of the list fits")
@@ -271,7 +262,10 @@ def compile_value(source: Source, schema: Schema | None = None) -> Value:
     if source.get:
         value = _with_path(value, source.get)
     if source.select is not None:
-        value = _with_shape(value, compile_members(source.select, _element(schema)))
+        # The schema of what it shapes: the elements of a list, or the object itself.
+        items = None if schema is None else schema.get("items")
+        element = inline(items, schema) if isinstance(items, Mapping) else schema
+        value = _with_shape(value, compile_members(source.select, element))
     return value
 
 
@@ -420,11 +414,3 @@ def _copied(value: Value) -> Value:
         return found
 
     return read
-
-
-def _element(schema: Schema | None) -> Schema | None:
-    """Return the schema of what `select` shapes: the elements of a list, or the object itself."""
-    if schema is not None and isinstance(items := schema.get("items"), Mapping):
-        found: Schema = inline(items, schema)
-        return found
-    return schema
