@@ -693,6 +693,8 @@ async def test_a_run_that_is_woken_too_early_sleeps_again() -> None:
     async with travel.serving() as bench:
         run_id = await begin(bench, "trip")
         before = await ended(bench, run_id, "sleeping")
+        listed = await bench.send("QUERY", "/workflows", {"state": "sleeping"})
+        assert [one["workflow_id"] for one in listed.json["result"]["workflows"]] == [run_id]
         await bench.store.do(ChangeRecord(run_id, ("workflow",), ("sleeping",), "sleeping", delay=0.0))
         async with asyncio.timeout(10):
             while (found := await ended(bench, run_id, "sleeping", "running")).record.fence == before.record.fence:

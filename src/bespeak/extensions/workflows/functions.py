@@ -310,9 +310,5 @@ def _bounds(undo: Undo | None, retries: int, timeout: Seconds | None) -> dict[st
     return {"undo": undoing, "attempts": 1 + retries, "timeout": _seconds(timeout)}
 
 
-@overload
-def _seconds(value: Seconds) -> float: ...
-@overload
-def _seconds(value: None) -> None: ...
 def _seconds(value: Seconds | None) -> float | None:
     return value.total_seconds() if isinstance(value, timedelta) else value

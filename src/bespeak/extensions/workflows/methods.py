@@ -30,24 +30,12 @@ from bespeak.contract.standard.definition import (
 from bespeak.contract.standard.definition import METHOD as METHOD_NAME
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.contract.standard.orchestrate import LISTS
-from bespeak.extensions.workflows import states
+from bespeak.extensions.workflows import start, states
 from bespeak.extensions.workflows.engine import Workflow, Workflows
 from bespeak.extensions.workflows.procedures import find_own_procedure, find_procedure
 from bespeak.extensions.workflows.receipts import outcome_of, ran_out, receipt_steps
 from bespeak.extensions.workflows.schedules import hash_nonce, is_schedule, pause_schedule, resume_schedule
 from bespeak.extensions.workflows.spec import Spec, StepSpec, decode, find_step, output_number
-from bespeak.extensions.workflows.start import (
-    LONGEST,
-    RUNS_PATH,
-    begin,
-    check_calls,
-    check_input,
-    check_steps,
-    find_run,
-    place_of,
-    read_callback,
-    read_steps,
-)
 from bespeak.extensions.workflows.store import WORKFLOW, JournalSteps, StepRow
 from bespeak.extensions.workflows.turn import KEPT
 from bespeak.protocol import status
@@ -83,27 +71,27 @@ async def chain(call: RoutedCall) -> Envelope:
     """Answer CHAIN /: the receipt when it has ended, or 202 if that takes long."""
 
     def refuse(fault: Fault) -> RefusedError:
-        return refusal(_CHAIN, "invalid-chain", fault.message, **place_of(fault))
+        return refusal(_CHAIN, "invalid-chain", fault.message, **start.place_of(fault))
 
     given = call.input
     more = {"propagates": given.get("context_propagation", False), "result": given.get("output")}
     spec = await _spec(call, "steps", refuse, **more, on_failure=given.get("on_failure", "abort"))
-    return await begin(call, spec, _tell)
+    return await start.begin(call, spec, _tell)
 
 
 async def _spec(
     call: RoutedCall, at: str, refuse: Callable[[Fault], RefusedError], *, propagates: bool = False, **more: Any
 ) -> Spec:
     """Describe the steps of a call; refuse steps that cannot be run."""
-    steps = read_steps(call.input[at], at, fits=True)
+    steps = start.read_steps(call.input[at], at, fits=True)
     if isinstance(steps, Fault):
         raise refuse(steps)
-    check_calls(call, steps)
-    fault = await check_steps(call, steps, propagates=propagates, result=more.get("result"))
+    start.check_calls(call, steps)
+    fault = await start.check_steps(call, steps, propagates=propagates, result=more.get("result"))
     if fault is not None:
         raise refuse(fault)
-    authority, deadline = Authority.of(call.principal, call.request), time.time() + call.input.get("timeout", LONGEST)
-    callback = await read_callback(call)
+    authority, callback = Authority.of(call.principal, call.request), await start.read_callback(call)
+    deadline = time.time() + call.input.get("timeout", start.LONGEST)
     return Spec(call.method, steps, authority, deadline, propagates=propagates, callback=callback, **more)
 
 
@@ -130,7 +118,7 @@ async def batch(call: RoutedCall) -> Envelope:
     given = call.input
     parallel = given.get("execution_mode", "parallel") == "parallel"
     spec = await _spec(call, "calls", refuse, parallel=parallel, partial=given.get("partial_success", False))
-    return await begin(call, spec, _batch_tell)
+    return await start.begin(call, spec, _batch_tell)
 
 
 def _batch_tell(workflow: Workflow) -> Envelope:
@@ -158,11 +146,11 @@ async def run_procedure(call: RoutedCall, procedure_id: str, given: dict[str, An
     if not call.server.audited:
         _logger.warning("RUN %s by %s, which no audit trail records", brief(procedure_id), call.agent_id)
     plan = await find_procedure(call, procedure_id)
-    check_input(plan.input, given, "procedure")
+    start.check_input(plan.input, given, "procedure")
     authority = Authority.of(call.principal, call.request)
     deadline = time.time() + min(call.input.get("timeout", plan.timeout), plan.timeout)
-    more = {"given": given, "name": procedure_id, "result": plan.result, "callback": await read_callback(call)}
-    return await begin(call, Spec(METHOD, plan.steps, authority, deadline, propagates=True, **more), _run_tell)
+    more = {"given": given, "name": procedure_id, "result": plan.result, "callback": await start.read_callback(call)}
+    return await start.begin(call, Spec(METHOD, plan.steps, authority, deadline, propagates=True, **more), _run_tell)
 
 
 def _run_tell(workflow: Workflow) -> Envelope:
@@ -190,7 +178,7 @@ async def pause(call: RoutedCall) -> Effects:
         return await pause_schedule(call)
     resume_at = read_future(given, "resume_at", most=math.inf)
     unknown = f"This agent has no workflow {given['workflow_id']!r}."
-    workflow_id = await find_run(call, given["workflow_id"])
+    workflow_id = await start.find_run(call, given["workflow_id"])
     if workflow_id is None:
         raise refusal(_PAUSE, "workflow-not-found", unknown)
     nonce, pause_id = secrets.token_urlsafe(_NONCE_BYTES), f"pause-{workflow_id}"
@@ -237,7 +225,7 @@ async def resume_own(call: RoutedCall) -> Effects | None:
         return None
     if is_schedule(given["workflow_id"]):
         return await resume_schedule(call)
-    workflow_id = await find_run(call, given["workflow_id"])
+    workflow_id = await start.find_run(call, given["workflow_id"])
     if workflow_id is None and not is_workflow_id(given["workflow_id"]):
         return None
     found = None if workflow_id is None else await workflows.find(workflow_id, agent_id)
@@ -291,15 +279,7 @@ QUERY_RUNS: Final = StandardMethod(
     intent="Find the workflows that the caller has begun.",
     outcome="Workflows with their states are returned, and a cursor if there may be more.",
     takes={
-        "state?": one_of(
-            states.RUNNING,
-            states.WAITING,
-            states.PAUSED,
-            states.COMPLETED,
-            states.FAILED,
-            states.CANCELLING,
-            states.CANCELLED,
-        ),
+        "state?": one_of(*states.ALL),
         "method?": METHOD_NAME,
         "name?": NAME,
         "task_id?": NAME,
@@ -316,8 +296,8 @@ QUERY_RUNS: Final = StandardMethod(
 def list_endpoints(service: Service) -> list[BuiltIn]:
     """Return the endpoint that lists workflows, for a service whose callers can begin some."""
     begins = {"CHAIN", "BATCH", "RUN"} & set(service.methods)
-    own = any(endpoint.key == ("QUERY", RUNS_PATH) for endpoint in service.endpoints)
-    return [BuiltIn(QUERY_RUNS, RUNS_PATH, query_runs)] if begins and not own else []
+    own = any(endpoint.key == ("QUERY", start.RUNS_PATH) for endpoint in service.endpoints)
+    return [BuiltIn(QUERY_RUNS, start.RUNS_PATH, query_runs)] if begins and not own else []
 
 
 @stateful
