@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -38,13 +39,27 @@ def test_help_lists_every_command_by_task() -> None:
         assert entry.section in result.stdout
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_starts_and_has_help(name: str) -> None:
-    # Cold, to show that each imports what it needs.
-    command = [sys.executable, "-m", "bespeak", name, "--help"]
+# Each command begins with nothing but the program imported, to show that it imports what it needs.
+HELP_OF_EACH = """
+import os, sys
+from bespeak.app.cli.main import main
+for name in sys.argv[1:]:
+    pid = os.fork()
+    if not pid:
+        sys.argv[1:] = [name, "--help"]
+        main()
+        os._exit(3)
+    print(name, "ended with", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+"""
+
+
+def test_every_command_starts_and_has_help() -> None:
+    command = [sys.executable, "-c", HELP_OF_EACH, *COMMANDS]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert result.returncode == 0
-    assert "Usage:" in result.stdout
+    assert result.stderr == ""
+    printed = re.split(r"^(\S+ ended with \d+)$\n?", result.stdout, flags=re.MULTILINE)
+    assert printed[1::2] == [f"{name} ended with 0" for name in COMMANDS]
+    assert [text for text in printed[:-1:2] if "Usage:" not in text] == []
 
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["serve"], ["call", "agtp://x"], ["--nonsense"]])
