@@ -151,10 +151,16 @@ BUNDLED: Final = (
     KnownExtension(
         "entities",
         methods=("REGISTER", "AUTHORIZE", "CANCEL", "SIGN", "TRANSFER", "LOG"),
-        hooks={"cancel": "methods_cancel:revoke"},
+        hooks={"cancel": "methods_cancel:revoke", "collect entities": "collection:collect_entities"},
         has_tables=True,
     ),
-    KnownExtension("data", needed_by=("data",)),
+    KnownExtension("data", needed_by=("data",), hooks={"collect data": "collection:collect_data"}),
+    KnownExtension(
+        "acquire",
+        methods=("SCAN",),
+        hooks={"collect resources": "resources:collect_resources"},
+        has_tables=True,
+    ),
     KnownExtension("files", needed_by=("files",), tables={"files": "settings:FileSettings"}),
     KnownExtension("reports", methods=("REPORT",)),
     KnownExtension("monitors", methods=("QUOTE", "MONITOR", "ROUTE", "RETRY", "CHECK")),

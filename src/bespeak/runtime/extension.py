@@ -68,6 +68,8 @@ SPENT: Final = "spent"
 """`spent(endpoint, output)`: units and amounts that a call which has ended counts against a budget."""
 PRICE: Final = "price "
 """Followed by a method, `await price(call, given)`: the exact price of a call with this input, by currency."""
+COLLECT: Final = "collect "
+"""Followed by a kind of collections, `await collect(call, name)`: those that the caller may read, or that of a name."""
 RECORD: Final = "record "
 """Followed by a method, `record(call)`: members that its audit record has beside the recorded input."""
 

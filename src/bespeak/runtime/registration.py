@@ -97,9 +97,9 @@ class Registrar:
         self._wraps = tuple(wraps)
         self._block = HeaderBlock(("Server-ID", service.identity.server_id), (_VERSION, API_VERSION))
         self._builtins = self._register_builtins(builtins)
-        opened = tuple(data)
-        self._sources = tuple(one.source for one in opened)
-        self._steps = self._register_builtins(one.endpoint for one in opened)
+        self.data = tuple(data)
+        """What the extension of data sets has opened."""
+        self._steps = self._register_builtins(one.endpoint for one in self.data)
         self.procedures, found = register_procedures(service.procedures, self._compile)
         """Procedures of the operator, by their id."""
         findings += found
@@ -231,8 +231,8 @@ class Registrar:
             await self.upstreams.aclose()
         if self.mcp_servers is not None:
             await self.mcp_servers.aclose()
-        for source in self._sources:
-            await source.close()
+        for one in self.data:
+            await one.source.close()
 
     def _resolve_policies(self, added: Iterable[Route]) -> Policies:
         # A synthesis does not count: an agent that proposes a scope must not close the endpoints that others call.

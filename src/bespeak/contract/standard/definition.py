@@ -30,6 +30,12 @@ _WORDS: Final[Mapping[str, Schema]] = {
     name: one for name, one in globals().items() if name.isupper() and isinstance(one, dict)
 }  # the schemas above by their names, with which members are written
 
+CONDITIONS: Final[Schema] = {
+    "type": "object",
+    "maxProperties": 32,
+    "description": 'Columns with the value of each, or with operators: {"status": "open", "amount": {"min": 10}}.',
+}  # schema of a filter; `read_filters` of collections knows the operators
+
 
 def one_of(*values: str) -> Schema:
     return {"type": "string", "enum": list(values)}
@@ -87,6 +93,19 @@ NOT_OWN_CHANNEL: Final = MethodError("channel-refused", status.FORBIDDEN, "The c
 AMBIGUOUS: Final = MethodError(
     "workflow-ambiguous", status.CONFLICT, "Several workflows were begun with this Task-ID; name one by its id."
 )
+ROWS: Final[Schema] = {
+    "type": ["array", "string", "object"],
+    "items": {"type": "object"},
+    "minLength": 1,
+    "maxLength": 256,
+    "properties": {"collection": NAME, "filter": CONDITIONS},
+    "required": ["collection"],
+    "description": "Rows, or the name of a collection, alone or with a filter.",
+}  # schema of rows that are given or named; `read_rows` of collections reads them
+NO_COLLECTION: Final = MethodError("collection-not-found", status.NOT_FOUND, "The caller may read no such collection.")
+TOO_MANY_ROWS: Final = MethodError("too-many-rows", status.UNPROCESSABLE, "More rows are meant than one call takes.")
+UNREADABLE: Final = MethodError("data-unavailable", status.UNAVAILABLE, "The source of the rows cannot be read now.")
+READING: Final = (NO_COLLECTION, TOO_MANY_ROWS, UNREADABLE)  # refusals of every method that takes ROWS
 INVALID_TIME: Final = MethodError("invalid-time", status.BAD_REQUEST, "A time is unreadable, past or too far away.")
 
 
@@ -108,6 +127,7 @@ class StandardMethod:
     scopes: tuple[str, ...] = ()  # scopes without which a call is refused
     recorded: tuple[str, ...] = ()  # parameters that the audit record of a call has
     joined_by: str = ""  # kind of participant without which a server cannot carry it out; empty for none
+    stateless: bool = False  # True if a server without a store carries it out
     passes_on: bool = False  # True if it calls other endpoints, so that confirmations are theirs
     parameters: Mapping[str, Schema] = field(init=False)  # members of the body, under their plain names
     required: tuple[str, ...] = field(init=False)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from bespeak.contract.standard.acquire import ACQUIRE
 from bespeak.contract.standard.communicate import COMMUNICATE
 from bespeak.contract.standard.definition import StandardMethod
 from bespeak.contract.standard.orchestrate import ORCHESTRATE
@@ -14,7 +15,7 @@ from bespeak.text.reading.settings import setting
 
 ALL: Final = "*"
 STANDARD: Final[Mapping[str, StandardMethod]] = {
-    method.name: method for method in (*TRANSACT, *COMMUNICATE, *ORCHESTRATE)
+    method.name: method for method in (*ACQUIRE, *TRANSACT, *COMMUNICATE, *ORCHESTRATE)
 }  # the methods by name, in the order of the draft
 CATEGORIES: Final = tuple(dict.fromkeys(method.category for method in STANDARD.values()))
 

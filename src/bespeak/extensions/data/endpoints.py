@@ -8,11 +8,11 @@ import inspect
 import io
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -143,6 +143,7 @@ _AT_ONCE: Final = 4  # reads of one data set at the same time; others wait, with
 _RETRY_SECONDS: Final = 5
 
 Row = Mapping[str, Any]
+_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,34 +160,104 @@ class DataReader:
 
     def __init__(self, data: DataSet, source: DataSource, lay_out: Callable[[], Layout], layout: Layout | None) -> None:
         """Create the reader; `lay_out` describes the source again, and blocks."""
-        self._data = data
+        self.data = data
         self._source = source
         self._lay_out = lay_out
         self._layout = layout
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def read(self, form: str, values: Mapping[str, Any], _: Any = None) -> dict[str, Any] | Refused:
-        """Return a page in a format, or why there is none. What is wrong with a source is only logged."""
+        """Return a page in a format, or why there is none."""
+
+        async def read_page() -> dict[str, Any] | Refused:
+            layout = await self._find_layout()
+            query = self._query(form, values, layout)
+            if isinstance(query, Refused):
+                return query
+            return self._page(form, values, layout, query, await self._select(replace(query, limit=query.limit + 1)))
+
+        return await self._guard(read_page())
+
+    async def columns(self) -> Mapping[str, DataColumn] | Refused:
+        """Return the columns by name, or why they are not known."""
+
+        async def find() -> Mapping[str, DataColumn]:
+            return (await self._find_layout()).columns
+
+        return await self._guard(find())
+
+    async def scan(
+        self, after: Sequence[Any] | None, limit: int, filters: Sequence[DataFilter]
+    ) -> tuple[list[Row], tuple[Any, ...] | None] | Refused:
+        """Return rows behind a position in the order of the key, and the position behind them; None at the end.
+
+        Where no key is known, the number of rows to skip at a position is the last of its values.
+        """
+
+        async def scan_rows() -> tuple[list[Row], tuple[Any, ...] | None]:
+            layout = await self._find_layout()
+            names = layout.key or tuple(name for name, column in layout.columns.items() if column.is_comparable)
+            if after is not None and len(after) != len(names) + (not layout.key):
+                raise DataSourceError("the columns have changed since the scan began")
+            at = None if after is None else tuple(after[: len(names)])
+            query = DataQuery(
+                limit=limit + 1,
+                columns=tuple(layout.columns),
+                filters=tuple(filters),
+                order=tuple((name, False) for name in names),
+                after=None
+                if at is None
+                else tuple(map(queries.from_position, [layout.columns[name] for name in names], at)),
+                skip=None if layout.key else int(after[-1]) if after is not None else 0,
+            )
+            found = await self._select(query)
+            rows = found[:limit]
+            shown: list[Row] = [_show(row, layout.columns.values()) for row in rows]
+            if len(found) <= limit:
+                return shown, None
+            positions, skip = _positions(rows, layout, query)
+            return shown, (*positions, *(() if skip is None else (skip,)))
+
+        return await self._guard(scan_rows())
+
+    async def search(self, query: DataQuery) -> list[Row] | Refused:
+        """Return the rows that a query selects, whose order is completed so that pages of it do not overlap."""
+
+        async def search_rows() -> list[Row]:
+            layout = await self._find_layout()
+            asked = dict(query.order)
+            rest = layout.key or tuple(name for name, column in layout.columns.items() if column.is_comparable)
+            order = (*query.order, *((name, False) for name in rest if name not in asked))
+            found = await self._select(replace(query, order=order, columns=tuple(layout.columns)))
+            return [_show(row, layout.columns.values()) for row in found]
+
+        return await self._guard(search_rows())
+
+    async def _find_layout(self) -> Layout:
+        if self._layout is None:
+            self._layout = await run_in_thread(self._lay_out)
+        return self._layout
+
+    async def _select(self, query: DataQuery) -> list[Row]:
+        layout = await self._find_layout()
+        async with self._slots:
+            return await self._source.read(query, layout.columns)
+
+    async def _guard(self, reading: Awaitable[_Read]) -> _Read | Refused:
+        """Return what is read within the time of the data set, or a refusal. What is wrong with it is only logged."""
         try:
-            async with asyncio.timeout(self._data.timeout):
-                if self._layout is None:
-                    self._layout = await run_in_thread(self._lay_out)
-                query = self._query(form, values, self._layout)
-                if isinstance(query, Refused):
-                    return query
-                async with self._slots:
-                    rows = await self._source.read(replace(query, limit=query.limit + 1), self._layout.columns)
-            return self._page(form, values, self._layout, query, rows)
+            async with asyncio.timeout(self.data.timeout):
+                return await reading
         except TimeoutError:
-            reason = f"it was not read within {self._data.timeout:g} s"
+            reason = f"it was not read within {self.data.timeout:g} s"
         except DataSourceError as error:
             reason = str(error)
         except Exception as error:  # noqa: BLE001 - the function of an operator may fail in any way
             reason = f"{type(error).__name__}: {error}"
-        _logger.error("the data class %s is not available: %s", self._data.name, reason)
-        message = f"The data class {self._data.name} cannot be read at the moment; try again later."
+        _logger.error("the data class %s is not available: %s", self.data.name, reason)
+        message = f"The data class {self.data.name} cannot be read at the moment; try again later."
         headers = (("Retry-After", str(_RETRY_SECONDS)),)
-        return Refused(status.UNAVAILABLE, "data-unavailable", message, {"data_class": self._data.name}, headers)
+        return Refused(status.UNAVAILABLE, "data-unavailable", message, {"data_class": self.data.name}, headers)
 
     def _query(self, form: str, values: Mapping[str, Any], layout: Layout) -> DataQuery | Refused:
         columns, filters = layout.columns, []
@@ -207,7 +278,7 @@ class DataReader:
         shown = dict.fromkeys((*values.get("fields", columns), *(name for name, _ in order)))
         if form == "geojson":
             shown |= dict.fromkeys(layout.geometry)
-        most = self._data.max_rows
+        most = self.data.max_rows
         query = DataQuery(
             limit=values.get("limit", most if form != "json" else min(DEFAULT_LIMIT, most)),
             columns=tuple(shown),
@@ -235,16 +306,23 @@ class DataReader:
         if form == "geojson":
             names = tuple(dict.fromkeys((*names, *layout.geometry)))
         columns = [layout.columns[name] for name in names]
-        cells = ([(each, queries.to_json(each, row.get(each.name))) for each in columns] for row in rows)
-        shown = [{each.name: value for each, value in row if value is not None or each.takes_null} for row in cells]
+        shown = [_show(row, columns) for row in rows]
         content: Any = _write_csv(names, shown) if form == "csv" else shown
         page = {FIELDS[form]: _features(shown, layout.geometry) if form == "geojson" else content}
         if len(found) > query.limit:
-            page["next_cursor"] = _next_cursor(rows, layout, query)
+            last = _positions(rows, layout, query)
+            page["next_cursor"] = queries.write_cursor(replace(query, after=None, skip=None), *last)
         return page
 
 
-def _next_cursor(rows: Sequence[Row], layout: Layout, query: DataQuery) -> str:
+def _show(row: Row, columns: Iterable[DataColumn]) -> dict[str, Any]:
+    """Return a row of a source as an answer has it, with these columns."""
+    cells = ((column, queries.to_json(column, row.get(column.name))) for column in columns)
+    return {column.name: value for column, value in cells if value is not None or column.takes_null}
+
+
+def _positions(rows: Sequence[Row], layout: Layout, query: DataQuery) -> tuple[list[Any], int | None]:
+    """Return the position of the last row, and how many rows at it were read; None if no others can be there."""
     ordered = [layout.columns[name] for name, _ in query.order]
     positions = [[queries.to_position(column, row.get(column.name)) for column in ordered] for row in rows]
     skip = None
@@ -252,7 +330,7 @@ def _next_cursor(rows: Sequence[Row], layout: Layout, query: DataQuery) -> str:
         skip = len(positions) - positions.index(positions[-1])
         if skip == len(positions) and query.after is not None and positions[-1] == list(query.after):
             skip += query.skip
-    return queries.write_cursor(replace(query, after=None, skip=None), positions[-1], skip)
+    return positions[-1], skip
 
 
 def _write_csv(names: Sequence[str], rows: Sequence[Row]) -> str:
@@ -296,6 +374,8 @@ class OpenedData:
 
     endpoint: Endpoint
     source: DataSource
+    reader: DataReader
+    form: str
 
 
 def open_data(
@@ -334,7 +414,10 @@ def _open(data: DataSet, base: Path, environment: Mapping[str, str], findings: l
     reader = DataReader(data, source, lay_out, layout)
     columns = data.columns if layout is None else tuple(layout.columns.values())
     formats = data.formats or ("json",)
-    return [OpenedData(make_endpoint(data, columns, partial(reader.read, form), form), source) for form in formats]
+    return [
+        OpenedData(make_endpoint(data, columns, partial(reader.read, form), form), source, reader, form)
+        for form in dict.fromkeys(formats)
+    ]
 
 
 def _source(data: DataSet, base: Path, environment: Mapping[str, str]) -> DataSource:

@@ -132,6 +132,22 @@ def to_comparable(column: DataColumn, value: Any) -> Any:
     return Decimal(value) if column.kind in ("integer", "number") and isinstance(value, str) else value
 
 
+def fits(column: DataColumn, op: str, value: Any) -> bool:
+    """Return True if a column can be compared with a value that was sent."""
+    if column.kind in ("integer", "number"):
+        return isinstance(value, int | float) and not isinstance(value, bool) and op != "contains"
+    if column.kind == "boolean":
+        return isinstance(value, bool) and op in ("eq", "in")
+    if not isinstance(value, str) or "\0" in value:
+        return False
+    try:
+        value.encode()
+        to_json(column, value)
+    except (DataSourceError, UnicodeEncodeError):
+        return False
+    return op != "contains" or column.kind == "string"
+
+
 LONGEST_CURSOR: Final = 4096  # maximum length of a cursor in characters
 _MOST_SKIPPED: Final = 1_000_000
 _FOREIGN: Final = "the cursor is not one of this endpoint"

@@ -148,7 +148,7 @@ def builtin_endpoints(
         *(
             _with_missing(
                 replace(_with_participants(_endpoint(method, "/", handler), service), enabled=True),
-                find_unjoined(method, service) if stored else REQUIRES_STORE,
+                find_unjoined(method, service) if stored or method.stateless else REQUIRES_STORE,
             )
             for method, handler in (*((STANDARD[name], standard[name]) for name in chosen), *own_methods)
         ),

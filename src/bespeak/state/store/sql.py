@@ -20,7 +20,9 @@ SQLITE_WORDS: Final = {
     "real": "REAL",
     # Only where rows are small: there a row beyond a quarter of a page takes a page of its own.
     "keyed": "WITHOUT ROWID",
+    # A comment leaves a statement out of one of the databases.
     "sqlite": "",
+    "postgres": "--",
 }
 POSTGRES_WORDS: Final = {
     "blob": "BYTEA",
@@ -29,11 +31,11 @@ POSTGRES_WORDS: Final = {
     "audit_id": "audit_id",
     "real": "DOUBLE PRECISION",
     "keyed": "",
-    # A comment, which leaves the statement out.
     "sqlite": "--",
+    "postgres": "",
 }
 
-CURRENT: Final = 17  # version of the tables in this release: the number of migrations
+CURRENT: Final = 18  # version of the tables in this release: the number of migrations
 
 
 @cache
@@ -77,16 +79,24 @@ _SQLITE: Final = {
     "lock": "",
     "skip": "",
     "audit_id": _RECORD_BY_BLOCK,
+    "text_id": "rowid",
+    "text_of": "?",
+    "text_search": "SELECT rowid, -bm25(resources_text) FROM resources_text WHERE resources_text MATCH ?",
 }
 _POSTGRES: Final = {
     "now": "extract(epoch FROM clock_timestamp())::float8",
     "lock": "FOR UPDATE",
     "skip": "FOR UPDATE SKIP LOCKED",
     "audit_id": "audit_id = ?",
+    "text_id": "position",
+    "text_of": "to_tsvector('simple', ?)",
+    # Quotation marks, which FTS5 needs around words, mean nothing here.
+    "text_search": "SELECT position, ts_rank(words, query)::float8 FROM resources_text, "
+    "plainto_tsquery('simple', ?) AS query WHERE words @@ query",
 }
 _KNOWN: Final = 1024  # cache size: there are as many texts as commands, and a mistake cannot fill the memory
 
-_WORD = re.compile(r"\{(now|lock|skip|audit_id)\}")
+_WORD = re.compile(r"\{(now|lock|skip|audit_id|text_id|text_of|text_search)\}")
 _ADVANCE = re.compile(r"\{advance ([a-z_]+)\}")
 _ADVANCED: Final = (
     r"SELECT setval(pg_get_serial_sequence('\1', 'position'), (SELECT coalesce(max(position), 0) + 1 FROM \1), false)"

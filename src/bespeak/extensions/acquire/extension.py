@@ -1,0 +1,10 @@
+"""The extension: reading of collections, resources and findings."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.extensions.acquire.methods import scan
+from bespeak.runtime.extension import Extension
+
+acquire: Final = Extension(name="acquire", methods={"SCAN": scan})

@@ -1,0 +1,96 @@
+"""Resources that agents import, as collections: the owner reads them, and whoever holds the scope `NAME:read`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from bespeak.contract.data_set import DataColumn
+from bespeak.extensions.acquire.store import (
+    CountUnindexed,
+    ListCollections,
+    ListResources,
+    ReadResources,
+    SearchResources,
+    StoredResource,
+    split_words,
+)
+from bespeak.extensions.data.collection import Collection, Position, Row, meets
+from bespeak.extensions.data.query import DataFilter
+from bespeak.runtime.call import RoutedCall
+from bespeak.state.store.store import Store
+
+_MOST_READ: Final = 200  # matches whose rows are read at a time while filters are applied
+
+
+class ResourceCollection(Collection):
+    """What the caller may read of a collection of resources. The rows are free-form."""
+
+    kind: ClassVar[str] = "resources"
+    columns: Mapping[str, DataColumn] = {}
+
+    def __init__(self, store: Store, name: str, owners: tuple[str, ...]) -> None:
+        self.name = name
+        self._store = store
+        self._owners = owners  # empty for all
+
+    async def scan(
+        self, after: Position | None, limit: int, filters: Sequence[DataFilter] = ()
+    ) -> tuple[list[Row], Position | None]:
+        start = 0 if after is None else int(after[0])
+        found: list[StoredResource] = await self._store.read(ListResources(self.name, self._owners, start, limit))
+        rows = [row for row in map(show_resource, found) if meets(row, filters)]
+        return rows, (found[-1].position,) if len(found) == limit else None
+
+    async def match(
+        self, text: str, filters: Sequence[DataFilter], limit: int, offset: int
+    ) -> tuple[list[tuple[Row, float]], int, bool]:
+        """Return rows that have all words of a text with their scores, how many matches were found, and if all were.
+
+        Matches that are not indexed yet, or beyond those that are ranked, are not counted.
+        """
+        words = split_words(text)
+        matches = await self._store.read(SearchResources(self.name, self._owners, words)) if words else []
+        scores = {one.position: one.score for one in matches}
+        shown: list[tuple[Row, float]] = []
+        total = 0
+        order = list(scores)
+        for start in range(0, len(order) if filters else min(len(order), offset + limit), _MOST_READ):
+            part = order[start : start + _MOST_READ]
+            found = {one.position: one for one in await self._store.read(ReadResources(tuple(part)))}
+            for position in part:
+                row = show_resource(found[position]) if position in found else None
+                if row is not None and meets(row, filters):
+                    shown.append((row, scores[position]))
+                    total += 1
+        complete = len(matches) < 5000 and not await self._store.read(CountUnindexed())
+        return shown[offset : offset + limit], total if filters else len(matches), complete
+
+
+def show_resource(resource: StoredResource) -> dict[str, Any]:
+    """Return a resource as a row: its own members, and its id."""
+    data = msgspec.json.decode(resource.data)
+    return {"resource_id": resource.resource_id, **(data if isinstance(data, dict) else {"value": data})}
+
+
+def readable_owners(call: RoutedCall, collection: str) -> tuple[str, ...]:
+    """Return the owners whose resources of a collection the caller may read; empty for all."""
+    if call.principal.scopes.covers(f"{collection}:read"):
+        return ()
+    return tuple(filter(None, (call.agent_id, call.principal.principal_id)))
+
+
+async def collect_resources(call: RoutedCall, name: str | None) -> list[Collection]:
+    """Return the collections of resources that the caller may read, or that of a name."""
+    store, own = call.server.store, tuple(filter(None, (call.agent_id, call.principal.principal_id)))
+    if store is None or not own:
+        return []
+    if name is None:
+        names: list[str] = await store.read(ListCollections(own))
+    else:
+        owners = readable_owners(call, name)
+        found = await store.read(ListResources(name, owners, 0, 1))
+        names = [name] if found else []
+    return [ResourceCollection(store, one, readable_owners(call, one)) for one in names]

@@ -1,0 +1,318 @@
+"""Resources in the store: rows that agents import, their earlier versions, and the words by which they are found."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.state.store.store import Command, Result, Statement, Steps, read_all, read_number, read_one
+
+MOST_INDEXED: Final = 1000  # resources of one write that are found by their words at once; more are indexed afterwards
+MOST_CANDIDATES: Final = 5000  # matches that are ranked: all of them would take seconds for a common word
+_LONGEST_WORDS: Final = 100_000  # characters of a resource by which it is found
+_WORD: Final = re.compile(r"\w+")
+_PLACES: Final = 500  # values of one statement: SQLite takes 32,766 parameters
+
+
+class StoredResource(msgspec.Struct, frozen=True):
+    """A row that an agent imported."""
+
+    position: int
+    collection: str
+    owner: str
+    key: str | None
+    version: int
+    data: str  # JSON
+    created: float
+    updated: float
+
+    @property
+    def resource_id(self) -> str:
+        return f"res-{self.position}"
+
+
+COLUMNS: Final = ", ".join(StoredResource.__struct_fields__)
+
+
+class FindResource(Command, frozen=True):
+    """Find a resource by its position, or by its key in a collection of an owner."""
+
+    position: int | None = None
+    owner: str = ""
+    collection: str = ""
+    key: str = ""
+
+    def steps(self) -> Result[StoredResource | None]:
+        if self.position is not None:
+            return read_one(StoredResource, f"SELECT {COLUMNS} FROM resources WHERE position = ?", self.position)
+        where = "collection = ? AND owner = ? AND key = ?"
+        sql = f"SELECT {COLUMNS} FROM resources WHERE {where}"
+        return read_one(StoredResource, sql, self.collection, self.owner, self.key)
+
+
+class ResourceVersion(msgspec.Struct, frozen=True):
+    version: int
+    data: str
+    updated: float
+
+
+class FindVersion(Command, frozen=True):
+    """Find an earlier version of a resource."""
+
+    position: int
+    version: int
+
+    def steps(self) -> Result[ResourceVersion | None]:
+        sql = "SELECT version, data, updated FROM resource_versions WHERE position = ? AND version = ?"
+        return read_one(ResourceVersion, sql, self.position, self.version)
+
+
+class ListResources(Command, frozen=True):
+    """List the resources of a collection behind a position, in the order in which they were added."""
+
+    collection: str
+    owners: tuple[str, ...]  # owners of which one must own it; empty for all
+    after: int
+    limit: int
+
+    def steps(self) -> Result[list[StoredResource]]:
+        owned = f" AND owner IN ({', '.join('?' * len(self.owners))})" if self.owners else ""
+        sql = f"SELECT {COLUMNS} FROM resources WHERE collection = ? AND position > ?{owned} ORDER BY position LIMIT ?"
+        return read_all(StoredResource, sql, self.collection, self.after, *self.owners, self.limit)
+
+
+class ListCollections(Command, frozen=True):
+    """List the names of collections in which some owners have resources, or in which anybody has."""
+
+    owners: tuple[str, ...]
+    names: tuple[str, ...] = ()  # collections of anybody that are listed too
+    limit: int = 1000
+
+    def steps(self) -> Result[list[str]]:
+        conditions = [
+            f"{column} IN ({', '.join('?' * len(values))})"
+            for column, values in (("owner", self.owners), ("collection", self.names))
+            if values
+        ]
+        rows = yield Statement(
+            f"SELECT DISTINCT collection FROM resources WHERE {' OR '.join(conditions) or 'FALSE'} "
+            "ORDER BY collection LIMIT ?",
+            (*self.owners, *self.names, self.limit),
+        )
+        return [row[0] for row in rows]
+
+
+class NewRow(msgspec.Struct, frozen=True):
+    key: str | None
+    data: str
+
+
+class PutResources(Command, frozen=True):
+    """Add rows to a collection. What becomes of a row whose key is there is the policy: overwrite, skip or merge.
+
+    A merge of JSON objects keeps the members that only the older one has. The version before is kept.
+    """
+
+    collection: str
+    owner: str
+    rows: tuple[NewRow, ...]
+    policy: str
+    indexes: bool = True  # False for a part of a large import
+
+    def steps(self) -> Result[PutCount]:
+        known = yield from self._known()
+        counts = {"added": 0, "changed": 0, "skipped": 0}
+        changed: list[int] = []
+        fresh: list[NewRow] = []
+        pending: dict[str, int] = {}  # keys of rows of this command that come twice
+        for row in self.rows:
+            old = None if row.key is None else known.get(row.key)
+            if old is None and row.key in pending and row.key is not None:
+                at = pending[row.key]
+                if self.policy == "skip":
+                    counts["skipped"] += 1
+                else:
+                    fresh[at] = NewRow(row.key, self._join(fresh[at].data, row.data))
+                    counts["changed"] += 1
+            elif old is None:
+                if row.key is not None:
+                    pending[row.key] = len(fresh)
+                fresh.append(row)
+                counts["added"] += 1
+            elif self.policy == "skip":
+                counts["skipped"] += 1
+            else:
+                data = self._join(old.data, row.data)
+                if data != old.data:
+                    known[row.key or ""] = yield from _replace(old, data)
+                    changed.append(old.position)
+                counts["changed" if data != old.data else "skipped"] += 1
+        positions = yield from self._insert(fresh)
+        yield from _mark(positions + changed)
+        if self.indexes and len(positions) + len(changed) <= MOST_INDEXED:
+            yield from IndexResources(MOST_INDEXED).steps()
+        return PutCount(**counts)
+
+    def _join(self, old: str, new: str) -> str:
+        if self.policy != "merge":
+            return new
+        before, after = msgspec.json.decode(old), msgspec.json.decode(new)
+        both = isinstance(before, dict) and isinstance(after, dict)
+        return msgspec.json.encode({**before, **after}).decode() if both else new
+
+    def _known(self) -> Result[dict[str, StoredResource]]:
+        keys = [row.key for row in self.rows if row.key is not None]
+        known: dict[str, StoredResource] = {}
+        for part in _parts(keys):
+            rows = yield Statement(
+                f"SELECT {COLUMNS} FROM resources WHERE collection = ? AND owner = ? "
+                f"AND key IN ({', '.join('?' * len(part))}) {{lock}}",
+                (self.collection, self.owner, *part),
+            )
+            known |= {row[3]: StoredResource(*row) for row in rows}
+        return known
+
+    def _insert(self, rows: Sequence[NewRow]) -> Result[list[int]]:
+        positions: list[int] = []
+        for part in _parts(rows):
+            places = ", ".join(["(?, ?, ?, 1, ?, {now}, {now})"] * len(part))
+            inserted = yield Statement(
+                f"INSERT INTO resources (collection, owner, key, version, data, created, updated) VALUES {places} "
+                "RETURNING position",
+                tuple(value for row in part for value in (self.collection, self.owner, row.key, row.data)),
+            )
+            positions += [row[0] for row in inserted]
+        return positions
+
+
+class PutCount(msgspec.Struct, frozen=True):
+    added: int
+    changed: int
+    skipped: int
+
+
+def _replace(old: StoredResource, data: str) -> Result[StoredResource]:
+    yield Statement(
+        "INSERT INTO resource_versions (position, version, data, updated) VALUES (?, ?, ?, ?)",
+        (old.position, old.version, old.data, old.updated),
+    )
+    rows = yield Statement(
+        f"UPDATE resources SET data = ?, version = version + 1, updated = {{now}} WHERE position = ? "
+        f"RETURNING {COLUMNS}",
+        (data, old.position),
+    )
+    return StoredResource(*rows[0])
+
+
+def _mark(positions: Sequence[int]) -> Steps:
+    for part in _parts(positions):
+        places = ", ".join(["(?)"] * len(part))
+        yield Statement(
+            f"INSERT INTO resources_unindexed (position) VALUES {places} ON CONFLICT DO NOTHING", tuple(part)
+        )
+    return None
+
+
+class IndexResources(Command, frozen=True):
+    """Add the words of resources that are not indexed yet; return their number."""
+
+    limit: int
+
+    def steps(self) -> Result[int]:
+        rows = yield Statement(
+            "SELECT position FROM resources_unindexed ORDER BY position LIMIT ? {skip}", (self.limit,)
+        )
+        for part in _parts([row[0] for row in rows]):
+            places = ", ".join("?" * len(part))
+            found = yield Statement(
+                f"SELECT position, collection, owner, data FROM resources WHERE position IN ({places})", tuple(part)
+            )
+            yield Statement(f"DELETE FROM resources_text WHERE {{text_id}} IN ({places})", tuple(part))
+            if found:
+                values = ", ".join(["(?, {text_of})"] * len(found))
+                texts = [(position, _indexed(*rest)) for position, *rest in found]
+                yield Statement(
+                    f"INSERT INTO resources_text ({{text_id}}, words) VALUES {values}",
+                    tuple(value for pair in texts for value in pair),
+                )
+            yield Statement(f"DELETE FROM resources_unindexed WHERE position IN ({places})", tuple(part))
+        return len(rows)
+
+
+class CountUnindexed(Command, frozen=True):
+    """Count the resources that are not found by their words yet, up to a limit."""
+
+    def steps(self) -> Result[int]:
+        return read_number("SELECT count(*) FROM (SELECT 1 FROM resources_unindexed LIMIT 100000) AS waiting")
+
+
+class SearchResources(Command, frozen=True):
+    """Find the resources of a collection that have all words, the best first; at most MOST_CANDIDATES are ranked."""
+
+    collection: str
+    owners: tuple[str, ...]  # owners of which one must own it; empty for all
+    words: tuple[str, ...]  # as `split_words` returns them
+
+    def steps(self) -> Result[list[Match]]:
+        """Return the position and the score of each match."""
+        found: list[Match] = []
+        for scope in [(owner,) for owner in self.owners] or [()]:
+            wanted = (_token(self.collection, *scope), *self.words)
+            rows = yield Statement(
+                f"{{text_search}} LIMIT {MOST_CANDIDATES:d}", (" ".join(f'"{one}"' for one in wanted),)
+            )
+            found += [Match(*row) for row in rows]
+        return sorted(found, key=lambda one: (-one.score, one.position))[:MOST_CANDIDATES]
+
+
+class Match(msgspec.Struct, frozen=True):
+    position: int
+    score: float  # larger is better; comparable within one answer only
+
+
+class ReadResources(Command, frozen=True):
+    """Read resources by their positions."""
+
+    positions: tuple[int, ...]
+
+    def steps(self) -> Result[list[StoredResource]]:
+        places = ", ".join("?" * len(self.positions))
+        return read_all(
+            StoredResource, f"SELECT {COLUMNS} FROM resources WHERE position IN ({places})", *self.positions
+        )
+
+
+def split_words(text: str, most: int = 16) -> tuple[str, ...]:
+    """Return the words of a text as they are indexed, without anything that a query language could mean."""
+    return tuple(_WORD.findall(text.lower())[:most])
+
+
+def _indexed(collection: str, owner: str, data: str) -> str:
+    """Return the words of a resource, and those that tell whose it is: a search reads only what may match."""
+    words = " ".join(_WORD.findall(" ".join(_texts(msgspec.json.decode(data)))[:_LONGEST_WORDS]))
+    return f"{_token(collection)} {_token(collection, owner)} {words}"
+
+
+def _token(*parts: str) -> str:
+    """Return a word for a collection, alone or of one owner, that no text has by chance."""
+    return "zz" + hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:20]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for member in value.values():
+            yield from _texts(member)
+    elif isinstance(value, list):
+        for member in value:
+            yield from _texts(member)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
+
+
+def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(values), _PLACES):
+        yield values[start : start + _PLACES]

@@ -1,0 +1,152 @@
+"""Collections: one way to read data sets, entities and resources, in the authority of the caller."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.extensions.data.ledger import ROWS, data_set, shown
+from tests.messaging import BOB
+from tests.service import AGENT
+from tests.state.store.conftest import place, store
+from tests.stateful import StatefulBench, keeping
+from tests.things import contracts, joining
+
+from bespeak.contract.service import DataManifest
+from bespeak.extensions.acquire.store import (
+    CountUnindexed,
+    FindVersion,
+    IndexResources,
+    NewRow,
+    PutResources,
+    SearchResources,
+    split_words,
+)
+from bespeak.state.store.store import Store
+
+pytestmark = pytest.mark.anyio
+__all__ = ["place", "store"]
+SERVICE = {"methods": ("SCAN", "REGISTER"), "participants": joining(contracts)}
+
+
+def manifest(folder: Path, kind: str = "function", **more: Any) -> DataManifest:
+    return DataManifest(available_data=(data_set(kind, folder, **more),))
+
+
+async def scan(bench: StatefulBench, collection: str, agent: str = AGENT, **given: Any) -> Any:
+    scope = given.pop("scope", "")
+    headers = {"authority_scope": scope} if scope else {}
+    return await bench.send("SCAN", "/", {"collection": collection, **given}, agent=agent, **headers)
+
+
+async def items(bench: StatefulBench, collection: str, **given: Any) -> list[dict[str, Any]]:
+    """Read a whole collection by its cursors."""
+    found: list[dict[str, Any]] = []
+    cursor: dict[str, str] = {}
+    while True:
+        reply = await scan(bench, collection, **given, **cursor)
+        assert reply.status == 200, reply.json
+        found += reply.json["result"]["items"]
+        if "cursor" not in reply.json["result"]:
+            return found
+        cursor = {"cursor": reply.json["result"]["cursor"]}
+
+
+def rows(*data: dict[str, Any]) -> tuple[NewRow, ...]:
+    return tuple(NewRow(one.get("id"), msgspec.json.encode(one).decode()) for one in data)
+
+
+async def put(kept: Store, *data: dict[str, Any], collection: str = "papers", owner: str = AGENT, **more: Any) -> Any:
+    done = await kept.do(PutResources(collection, owner, rows(*data), more.pop("policy", "overwrite"), **more))
+    assert isinstance(done, list | tuple), done
+    return done[0]
+
+
+@pytest.mark.parametrize("kind", ["function", "csv", "sqlite"])
+async def test_scan_returns_every_row_of_a_data_set_once_and_only_those_of_the_filter(
+    kind: str, tmp_path: Path
+) -> None:
+    async with keeping(**SERVICE, data_manifest=manifest(tmp_path, kind)) as bench:
+        found = await items(bench, "ledger", page_size=4)
+        assert [shown(row) for row in found] == [shown(row) for row in ROWS]
+        found = await items(bench, "ledger", page_size=1, filter={"account": "a-1", "amount": {"min": 0, "max": 50}})
+        assert [row["id"] for row in found] == [1, 4]
+        wrong = await scan(bench, "ledger", filter={"amount": {"min": "0; DROP TABLE ledger"}})
+        assert (wrong.status, wrong.json["error"]["code"]) == (422, "invalid-filter")
+        wrong = await scan(bench, "ledger", filter={"salary": 1})
+        assert "ledger has id, account" in wrong.json["error"]["message"]
+
+
+async def test_a_collection_that_the_caller_may_not_read_does_not_exist_for_it(tmp_path: Path) -> None:
+    secret = manifest(tmp_path, sensitivity="high")
+    async with keeping(**SERVICE, data_manifest=secret) as bench:
+        refused = await scan(bench, "ledger", scope="other:read")
+        assert (refused.status, refused.json["error"]["code"]) == (404, "collection-not-found")
+        assert refused.json["error"]["collections"] == ["contract"]
+        assert len(await items(bench, "ledger", scope="data:ledger")) == len(ROWS)
+
+
+async def test_entities_are_a_collection_of_their_owner_and_of_readers_of_the_type() -> None:
+    async with keeping(**SERVICE) as bench:
+        for agent, title in ((AGENT, "Lease"), (AGENT, "Sale"), (BOB, "Will")):
+            body = {"entity_type": "contract", "data": {"title": title}}
+            assert (await bench.send("REGISTER", "/", body, agent=agent)).status == 200
+        assert [row["title"] for row in await items(bench, "contract", page_size=1)] == ["Lease", "Sale"]
+        assert [row["title"] for row in await items(bench, "entities:contract", agent=BOB)] == ["Will"]
+        everything = await items(bench, "contract", scope="contract:read", filter={"pages": {"max": 1}})
+        assert [row["title"] for row in everything] == ["Lease", "Sale", "Will"]
+
+
+async def test_a_cursor_of_another_agent_or_another_filter_is_refused() -> None:
+    async with keeping(**SERVICE) as bench:
+        await put(bench.store, {"id": "1"}, {"id": "2"}, {"id": "3"})
+        cursor = (await scan(bench, "papers", page_size=2)).json["result"]["cursor"]
+        changes: list[dict[str, Any]] = [{"agent": BOB, "scope": "papers:read"}, {"filter": {"id": "1"}}]
+        for change in changes:
+            refused = await scan(bench, "papers", page_size=2, cursor=cursor, **change)
+            assert (refused.status, refused.json["error"]["code"]) == (400, "invalid-cursor")
+        for text in ("", "x", cursor[:-2], "W10", "\x00"):
+            assert (await scan(bench, "papers", cursor=text)).status in (400, 422)
+
+
+async def test_a_row_that_stays_is_scanned_exactly_once_while_others_are_written() -> None:
+    async with keeping(**SERVICE) as bench:
+        await put(bench.store, *({"id": str(number), "n": number} for number in range(6)))
+        first = (await scan(bench, "papers", page_size=3)).json["result"]
+        await put(bench.store, {"id": "0", "n": 100}, {"id": "4", "n": 104}, {"id": "new", "n": 7})
+        second = (await scan(bench, "papers", page_size=9, cursor=first["cursor"])).json["result"]["items"]
+        assert [row["id"] for row in (*first["items"], *second)] == ["0", "1", "2", "3", "4", "5", "new"]
+
+
+async def test_policies_decide_what_becomes_of_a_row_whose_key_is_there(store: Store) -> None:
+    assert msgspec.to_builtins(await put(store, {"id": "1", "a": 1}, {"id": "2"}, {"a": 3})) == {
+        "added": 3,
+        "changed": 0,
+        "skipped": 0,
+    }
+    assert (await put(store, {"id": "1", "b": 2}, policy="skip")).skipped == 1
+    assert (await put(store, {"id": "1", "b": 2}, {"id": "1", "c": 3}, policy="merge")).changed == 2
+    earlier = await store.read(FindVersion(1, 1))
+    assert msgspec.json.decode(earlier.data) == {"id": "1", "a": 1}
+    assert (await put(store, {"id": "1", "a": 1}, owner=BOB)).added == 1
+
+
+async def test_words_find_resources_of_one_collection_and_of_the_readable_owners(store: Store) -> None:
+    async def search(text: str, *owners: str, collection: str = "papers") -> list[int]:
+        found = await store.read(SearchResources(collection, owners, split_words(text)))
+        return sorted(one.position for one in found)
+
+    await put(store, {"title": "A house by the sea"}, {"title": "Sea, sea!", "by": {"name": "Ann-Marie O'Hara"}})
+    await put(store, {"title": "The sea of others"}, owner=BOB)
+    await put(store, {"title": "sea"}, collection="songs")
+    assert await search("SEA", AGENT) == [1, 2]
+    assert await search("sea") == [1, 2, 3]
+    assert await search("sea", AGENT, BOB) == [1, 2, 3]
+    assert await search('marie o"hara* OR NOT', AGENT) == []
+    assert await search("o'hara marie", AGENT) == [2]
+    await put(store, {"title": "pending sea"}, indexes=False)
+    assert (await search("pending"), await store.read(CountUnindexed())) == ([], 1)
+    assert (await store.do(IndexResources(10)))[0] == 1  # type: ignore[index]
+    assert await search("pending") == [5]
