@@ -157,7 +157,7 @@ BUNDLED: Final = (
     KnownExtension("data", needed_by=("data",), hooks={"collect data": "collection:collect_data"}),
     KnownExtension(
         "acquire",
-        methods=("SCAN",),
+        methods=("FETCH", "SEARCH", "SCAN", "FIND"),
         hooks={"collect resources": "resources:collect_resources"},
         has_tables=True,
     ),

@@ -304,7 +304,7 @@ async def test_full_file_system_is_an_outage_without_loss(tmp_path: Path) -> Non
     try:
         store = open_store(str(small / "s.db"), role="sole")
         ballast = small / "ballast"
-        ballast.write_bytes(b"x" * 600_000)
+        ballast.write_bytes(b"x" * 500_000)
         kept: dict[str, float] = {}
 
         async def fill() -> None:

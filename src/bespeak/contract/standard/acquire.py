@@ -6,25 +6,94 @@ from functools import partial
 from typing import Final
 
 from bespeak.contract.standard.definition import (
+    ANYTHING,
     CONDITIONS,
     COUNT,
+    FLAG,
+    INVALID_TIME,
     NAME,
     NO_COLLECTION,
     OBJECT,
+    READING,
     TEXT,
+    TIME,
     UNREADABLE,
     MethodError,
     StandardMethod,
     list_of,
+    one_of,
 )
 from bespeak.protocol import status
 
-_MOST_PAGE: Final = 1000
-_LIMIT: Final = {"type": "integer", "minimum": 1, "maximum": _MOST_PAGE}
+_LIMIT: Final = {"type": "integer", "minimum": 1, "maximum": 1000}
 _CURSOR: Final = {**TEXT, "maxLength": 4096}
+_SORT: Final = {
+    "type": ["string", "array"],
+    "items": NAME,
+    "minLength": 1,
+    "maxLength": 256,
+    "minItems": 1,
+    "maxItems": 8,
+    "description": "Columns to sort by; `-` before one means descending.",
+}
+NAMESPACES: Final = ("agents", "endpoints", "entities", "resources", "data")  # what FIND looks for
 
-_method = partial(StandardMethod, category="acquire")
+_method = partial(StandardMethod, category="acquire", stateless=True)
 ACQUIRE: Final[tuple[StandardMethod, ...]] = (
+    _method(
+        name="FETCH",
+        description="Returns a resource, an entity or a row by its id.",
+        intent="Retrieve a resource by its identifier.",
+        outcome="The content of the resource is returned with its version and its time.",
+        takes={
+            # An id of this server, or COLLECTION/KEY.
+            "resource_id": NAME,
+            "format?": one_of("json", "yaml"),
+            "version?": {"type": ["integer", "string"], "pattern": "^[1-9][0-9]{0,8}$", "minimum": 1},
+            "if_modified_since?": TIME,
+        },
+        returns={
+            "resource_id": NAME,
+            "collection": NAME,
+            "modified": FLAG,
+            "content?": ANYTHING,
+            "media_type?": NAME,
+            "version?": COUNT,
+            "owner?": NAME,
+            "created_at?": TIME,
+            "updated_at?": TIME,
+        },
+        errors=(
+            MethodError("resource-not-found", status.NOT_FOUND, "The caller may read no such resource."),
+            MethodError("version-not-found", status.NOT_FOUND, "The resource has no such version."),
+            INVALID_TIME,
+            UNREADABLE,
+        ),
+    ),
+    _method(
+        name="SEARCH",
+        description="Finds rows of collections by words, filters and ranges.",
+        intent="Search collections with a structured query.",
+        outcome="The rows that match are returned, the best or the first by the order asked for.",
+        takes={
+            "query": {"type": ["string", "object"], "minLength": 1, "maxLength": 1000, "maxProperties": 32},
+            # Beside words: an object as `query` is the filter itself.
+            "filter?": CONDITIONS,
+            "scope?": {"type": ["string", "array"], "items": NAME, "minLength": 1, "maxLength": 256, "maxItems": 16},
+            "limit?": _LIMIT,
+            "offset?": {"type": "integer", "minimum": 0, "maximum": 10_000},
+            "sort?": _SORT,
+        },
+        returns={
+            "results": list_of(OBJECT),
+            "count": COUNT,
+            "offset": COUNT,
+            "next_offset?": COUNT,
+            "total?": COUNT,
+            "total_is_estimate?": FLAG,
+        },
+        errors=READING,
+    ),
     _method(
         name="SCAN",
         description="Reads a whole collection page by page: every row that stays comes exactly once.",
@@ -37,6 +106,17 @@ ACQUIRE: Final[tuple[StandardMethod, ...]] = (
             UNREADABLE,
             MethodError("invalid-cursor", status.BAD_REQUEST, "The cursor is of another scan or another agent."),
         ),
-        stateless=True,
+    ),
+    _method(
+        name="FIND",
+        description="Finds agents, endpoints, entities and resources that meet criteria.",
+        intent="Locate an agent, an endpoint or an entity.",
+        outcome="What meets all criteria is returned with its identifier and what is known of it.",
+        takes={"criteria": {**OBJECT, "maxProperties": 32}, "namespace?": NAME, "limit?": _LIMIT},
+        returns={"namespace": NAME, "found": list_of(OBJECT), "count": COUNT, "more": FLAG},
+        errors=(
+            *READING,
+            MethodError("unknown-namespace", status.NOT_FOUND, "The server has no such registry that it may show."),
+        ),
     ),
 )

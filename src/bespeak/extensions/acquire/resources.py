@@ -9,13 +9,13 @@ import msgspec
 
 from bespeak.contract.data_set import DataColumn
 from bespeak.extensions.acquire.store import (
+    MOST_CANDIDATES,
     CountUnindexed,
     ListCollections,
     ListResources,
     ReadResources,
     SearchResources,
     StoredResource,
-    split_words,
 )
 from bespeak.extensions.data.collection import Collection, Position, Row, meets
 from bespeak.extensions.data.query import DataFilter
@@ -41,18 +41,17 @@ class ResourceCollection(Collection):
     ) -> tuple[list[Row], Position | None]:
         start = 0 if after is None else int(after[0])
         found: list[StoredResource] = await self._store.read(ListResources(self.name, self._owners, start, limit))
-        rows = [row for row in map(show_resource, found) if meets(row, filters)]
+        rows: list[Row] = [row for row in map(show_resource, found) if meets(row, filters)]
         return rows, (found[-1].position,) if len(found) == limit else None
 
     async def match(
-        self, text: str, filters: Sequence[DataFilter], limit: int, offset: int
+        self, words: Sequence[str], filters: Sequence[DataFilter], limit: int, offset: int
     ) -> tuple[list[tuple[Row, float]], int, bool]:
-        """Return rows that have all words of a text with their scores, how many matches were found, and if all were.
+        """Return rows that have all words with their scores, how many matches were found, and if all were.
 
         Matches that are not indexed yet, or beyond those that are ranked, are not counted.
         """
-        words = split_words(text)
-        matches = await self._store.read(SearchResources(self.name, self._owners, words)) if words else []
+        matches = await self._store.read(SearchResources(self.name, self._owners, tuple(words)))
         scores = {one.position: one.score for one in matches}
         shown: list[tuple[Row, float]] = []
         total = 0
@@ -65,7 +64,7 @@ class ResourceCollection(Collection):
                 if row is not None and meets(row, filters):
                     shown.append((row, scores[position]))
                     total += 1
-        complete = len(matches) < 5000 and not await self._store.read(CountUnindexed())
+        complete = len(matches) < MOST_CANDIDATES and not await self._store.read(CountUnindexed())
         return shown[offset : offset + limit], total if filters else len(matches), complete
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from bespeak.contract.data_set import DataColumn
 from bespeak.contract.standard.definition import StandardMethod
-from bespeak.extensions.data.endpoints import DataReader, OpenedData
+from bespeak.extensions.data.endpoints import DataReader, Layout, OpenedData
 from bespeak.extensions.data.query import OPERATORS, DataFilter, DataQuery, fits
 from bespeak.protocol import status
 from bespeak.runtime.call import RoutedCall
@@ -108,10 +108,11 @@ class DataCollection(Collection):
     kind: ClassVar[str] = "data"
     nests: ClassVar[bool] = False
 
-    def __init__(self, reader: DataReader, columns: Mapping[str, DataColumn]) -> None:
+    def __init__(self, reader: DataReader, layout: Layout) -> None:
         self.reader = reader
         self.name = reader.data.name
-        self.columns = columns
+        self.columns = layout.columns
+        self.key = layout.key  # columns that identify a row; empty if none do
 
     async def scan(
         self, after: Position | None, limit: int, filters: Sequence[DataFilter] = ()
@@ -135,7 +136,7 @@ async def collect_data(call: RoutedCall, name: str | None) -> list[Collection]:
         if opened.form != "json" or name not in (None, reader.data.name):
             continue
         if not call.principal.scopes.missing(reader.data.required_scopes):
-            found.append(DataCollection(reader, passed(await reader.columns())))
+            found.append(DataCollection(reader, passed(await reader.layout())))
     return found
 
 

@@ -178,13 +178,9 @@ class DataReader:
 
         return await self._guard(read_page())
 
-    async def columns(self) -> Mapping[str, DataColumn] | Refused:
-        """Return the columns by name, or why they are not known."""
-
-        async def find() -> Mapping[str, DataColumn]:
-            return (await self._find_layout()).columns
-
-        return await self._guard(find())
+    async def layout(self) -> Layout | Refused:
+        """Return columns and key, or why they are not known."""
+        return await self._guard(self._find_layout())
 
     async def scan(
         self, after: Sequence[Any] | None, limit: int, filters: Sequence[DataFilter]

@@ -148,6 +148,13 @@ def fits(column: DataColumn, op: str, value: Any) -> bool:
     return op != "contains" or column.kind == "string"
 
 
+def as_value(column: DataColumn, text: str) -> Any:
+    """Return the value that a text of an address means for a column; None if it means none."""
+    if column.kind in ("integer", "number"):
+        return msgspec.json.decode(text) if _DIGITS.fullmatch(text) and not text.startswith(("00", "-00")) else None
+    return text if fits(column, "eq", text) else None
+
+
 LONGEST_CURSOR: Final = 4096  # maximum length of a cursor in characters
 _MOST_SKIPPED: Final = 1_000_000
 _FOREIGN: Final = "the cursor is not one of this endpoint"
