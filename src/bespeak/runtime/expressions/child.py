@@ -30,6 +30,8 @@ class ExpressionRequest(msgspec.Struct):
     text: str
     names: tuple[str, ...]
     variables: dict[str, Any] | None = None
+    rows: list[dict[str, Any]] | None = None
+    """Variables of many evaluations, whose value is a list of pairs: a value and None, or None and a message."""
 
 
 class Evaluated(msgspec.Struct, omit_defaults=True):
@@ -53,15 +55,22 @@ class Evaluator:
             program = self._compile(asked.text, asked.names)
         except RuntimeError as error:
             return Evaluated(code="invalid-expression", message=_first_line(error))
+        if asked.rows is not None:
+            return Evaluated([self._evaluate(program, row) for row in asked.rows])
         if asked.variables is None:
             return Evaluated()
+        value, failure = self._evaluate(program, asked.variables)
+        return Evaluated(value) if failure is None else Evaluated(code="expression-failed", message=failure)
+
+    def _evaluate(self, program: Any, variables: dict[str, Any]) -> tuple[Any, str | None]:
+        """Return the value of a program, or why it has none."""
         try:
-            found = program.eval(data=asked.variables)
+            found = program.eval(data=variables)
             if found.type() == self._cel.Type.ERROR:
-                return Evaluated(code="expression-failed", message=_first_line(found.value()))
-            return Evaluated(plain(found.plain_value()))
+                return None, _first_line(found.value())
+            return plain(found.plain_value()), None
         except (RuntimeError, ValueError, TypeError) as error:
-            return Evaluated(code="expression-failed", message=_first_line(error))
+            return None, _first_line(error)
 
     def _compile(self, text: str, names: tuple[str, ...]) -> Any:
         key = (text, names)

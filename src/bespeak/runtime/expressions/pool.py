@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
+import re
 import socket
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from subprocess import DEVNULL, Popen
 from typing import Any, Final
 
@@ -22,6 +23,9 @@ LONGEST: Final = 4000  # characters of an expression
 MOST_DATA: Final = 8 * 1024 * 1024  # maximum bytes of the variables of one evaluation
 DEADLINE: Final = 1.0  # seconds for one expression; a process that takes longer is killed
 UNAVAILABLE: Final = "expressions-unavailable"  # code of the fault of a server that cannot evaluate expressions
+_BATCH: Final = 500  # rows of one message: agents take turns between them
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RESERVED: Final = frozenset({"row", "true", "false", "null", "in"})
 _STARTING: Final = 30.0
 _MOST_CHILDREN: Final = 2
 _MOST_WAITING: Final = 1000
@@ -55,6 +59,26 @@ class Expressions:
         """Return the value of an expression of an agent as plain data, or an ExpressionFault."""
         return await self._ask(text, variables, variables, owner)
 
+    async def evaluate_rows(
+        self, text: str, rows: Sequence[Mapping[str, Any]], owner: str | None = None
+    ) -> list[tuple[Any, str | None]] | ExpressionFault:
+        """Evaluate an expression for each row, whose members and `row` are its variables.
+
+        Returns a value, or None with the reason why there is none, for each row.
+        """
+        words = set(_NAME.findall(text))
+        names = sorted({name for row in rows for name in row if name in words and name not in _RESERVED} | {"row"})
+        found: list[tuple[Any, str | None]] = []
+        for start in range(0, len(rows), _BATCH):
+            part = rows[start : start + _BATCH]
+            # Where a row lacks a member, the name means null, as it does for a member that is null.
+            given = [{**{name: row.get(name) for name in names}, "row": row} for row in part]
+            told = await self._send(text, ExpressionRequest(text, tuple(names), rows=given), owner)
+            if isinstance(told, ExpressionFault):
+                return told
+            found += [tuple(pair) for pair in told]
+        return found
+
     def close(self) -> None:
         while self._idle:
             self._idle.pop().end()
@@ -62,12 +86,15 @@ class Expressions:
     async def _ask(
         self, text: str, names: Iterable[str], variables: Mapping[str, Any] | None, owner: str | None
     ) -> Any | ExpressionFault:
-        if len(text) > LONGEST:
-            return ExpressionFault(f"it has more than {LONGEST} characters", code="invalid-expression")
         # Only what the text can mean is copied to the other process.
         used = tuple(sorted(name for name in names if name.rpartition(".")[2] in text))
         given = None if variables is None else {name: variables[name] for name in used}
-        message = _encode(ExpressionRequest(text, used, given))
+        return await self._send(text, ExpressionRequest(text, used, given), owner)
+
+    async def _send(self, text: str, asked: ExpressionRequest, owner: str | None) -> Any | ExpressionFault:
+        if len(text) > LONGEST:
+            return ExpressionFault(f"it has more than {LONGEST} characters", code="invalid-expression")
+        message = _encode(asked)
         if len(message) > MOST_DATA:
             return ExpressionFault(f"its variables are larger than {MOST_DATA // 1024} KiB")
         if not self._turns.has_room(owner or ""):

@@ -1,0 +1,164 @@
+"""COMPUTE: methods that derive a result from what they are given, without changing anything (Tier 2 4)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from bespeak.contract.standard.definition import (
+    ANYTHING,
+    CONDITIONS,
+    COUNT,
+    EXPRESSION,
+    FLAG,
+    NAME,
+    NUMBER,
+    OBJECT,
+    READING,
+    ROWS,
+    TEXT,
+    MethodError,
+    Schema,
+    StandardMethod,
+    list_of,
+    one_of,
+)
+from bespeak.protocol import status
+
+_LIMIT: Final = {"type": "integer", "minimum": 1, "maximum": 10_000}
+_FAILED: Final = MethodError("expression-failed", status.UNPROCESSABLE, "The expression has no value for the input.")
+_INVALID: Final = MethodError("invalid-expression", status.BAD_REQUEST, "The expression is not valid.")
+_BUSY: Final = MethodError("expressions-busy", status.UNAVAILABLE, "Too many expressions wait; try again later.")
+EXPRESSIONS: Final = (_INVALID, _FAILED, _BUSY)  # refusals of methods that evaluate expressions
+_WEIGHTS: Final[Schema] = {
+    "type": "object",
+    "minProperties": 1,
+    "maxProperties": 64,
+    "additionalProperties": {"type": "number", "minimum": -1000, "maximum": 1000},
+}
+
+_method = partial(StandardMethod, category="compute", stateless=True)
+COMPUTE: Final[tuple[StandardMethod, ...]] = (
+    _method(
+        name="FILTER",
+        description="Returns the rows that meet criteria: an expression in CEL, or a filter object.",
+        intent="Filter a dataset to the records that match.",
+        outcome="The matching rows are returned in their order.",
+        takes={
+            "data": ROWS,
+            "criteria": {"oneOf": [EXPRESSION, CONDITIONS]},
+            "output_format?": one_of("json", "csv", "yaml"),
+        },
+        returns={
+            "rows?": list_of(OBJECT, most=100_000),
+            "content?": TEXT,
+            "media_type?": NAME,
+            "count": COUNT,
+            "examined": COUNT,
+            "failed": COUNT,
+            "first_failure?": TEXT,
+        },
+        errors=(*READING, *EXPRESSIONS),
+    ),
+    _method(
+        name="VALIDATE",
+        description="Checks data against a JSON Schema or rules, or a call against the contract.",
+        intent="Validate data, a document or a proposed action.",
+        outcome="The verdict is returned with every error and warning, and its place.",
+        takes={
+            "target": ANYTHING,
+            # A JSON Schema; {"rules": [...]}; or the name of an entity type. Without it the target is a call.
+            "schema?": {"type": ["object", "string", "boolean"], "minLength": 1, "maxLength": 256},
+            "strict?": FLAG,
+        },
+        returns={"valid": FLAG, "errors": list_of(OBJECT), "warnings": list_of(OBJECT), "checked_against": NAME},
+        errors=(
+            MethodError("invalid-schema", status.BAD_REQUEST, "The schema or a rule is not valid."),
+            MethodError("unknown-schema", status.UNPROCESSABLE, "The service has no schema of this name."),
+            *EXPRESSIONS,
+        ),
+    ),
+    _method(
+        name="RANK",
+        description="Orders items by a column, an expression, weighted columns or the words of a text.",
+        intent="Rank items by a criterion.",
+        outcome="The items are returned the best first, each with its score.",
+        takes={
+            "items": ROWS,
+            # A column, an expression in CEL, {"weights": ...} (negative: the smallest first) or {"words": ...}.
+            "criterion": {
+                "type": ["string", "object"],
+                "minLength": 1,
+                "maxLength": 4000,
+                "properties": {"weights": _WEIGHTS, "words": {"type": "string", "minLength": 1, "maxLength": 1000}},
+                "minProperties": 1,
+                "maxProperties": 1,
+                "additionalProperties": False,
+            },
+            "limit?": _LIMIT,
+        },
+        returns={"ranked": list_of(OBJECT, most=10_000), "count": COUNT, "unranked": COUNT, "method": NAME},
+        errors=(*READING, *EXPRESSIONS),
+    ),
+    _method(
+        name="CALCULATE",
+        description="Computes a formula exactly, or an expression in CEL.",
+        intent="Calculate a value from named inputs.",
+        outcome="The result is returned with the inputs and the formula that gave it.",
+        takes={
+            "expression": {"type": ["string", "object"], "minLength": 1, "maxLength": 4000, "maxProperties": 2},
+            "inputs": {"type": "object", "maxProperties": 256},
+            "precision?": {"type": "integer", "minimum": 0, "maximum": 20},
+            "currency?": {"type": "string", "pattern": "^[A-Z]{3}$"},
+        },
+        returns={
+            "result": ANYTHING,
+            "inputs": OBJECT,
+            "expression": ANYTHING,
+            "method": NAME,
+            "precision?": COUNT,
+            "currency?": NAME,
+        },
+        errors=(
+            MethodError("invalid-formula", status.BAD_REQUEST, "The formula is not valid."),
+            MethodError("not-computable", status.UNPROCESSABLE, "The formula has no value for these inputs."),
+            *EXPRESSIONS,
+        ),
+    ),
+    _method(
+        name="EVALUATE",
+        description="Grades a target by weighted criteria, with a rationale.",
+        intent="Evaluate a target against criteria.",
+        outcome="A score for each criterion, their weighted mean and a rationale are returned.",
+        takes={
+            "target": OBJECT,
+            "criteria": list_of(
+                {
+                    "type": "object",
+                    "properties": {
+                        "name": NAME,
+                        "value": EXPRESSION,
+                        "worst": NUMBER,
+                        "best": NUMBER,
+                        "description": TEXT,
+                    },
+                    "required": ["name", "value"],
+                    "additionalProperties": False,
+                },
+                least=1,
+                most=64,
+            ),
+            "weights?": {**_WEIGHTS, "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1000}},
+            # Labels with the lowest score of each.
+            "rubric?": {"type": "object", "minProperties": 1, "additionalProperties": {"type": "number"}},
+        },
+        returns={
+            "score": NUMBER,
+            "label?": TEXT,
+            "criteria": list_of(OBJECT),
+            "rationale": TEXT,
+            "method": NAME,
+        },
+        errors=EXPRESSIONS,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Computing: results derived from rows, documents and numbers that are given or named."""

@@ -1,0 +1,19 @@
+"""The extension: results that are derived from what a call gives or names."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.extensions.compute.methods import calculate, evaluate, filter_rows, rank, validate
+from bespeak.runtime.extension import Extension
+
+compute: Final = Extension(
+    name="compute",
+    methods={
+        "FILTER": filter_rows,
+        "VALIDATE": validate,
+        "RANK": rank,
+        "CALCULATE": calculate,
+        "EVALUATE": evaluate,
+    },
+)
