@@ -81,9 +81,9 @@ async def _evaluate_rows(
     missing = find_missing()
     if missing is not None:
         raise RefusedError(not_available(method.name, missing))
-    found = await call.server.expressions.evaluate_rows(text, rows or [{}], call.agent_id)
+    found = await call.server.expressions.evaluate_rows(text, rows, call.agent_id)
     if not isinstance(found, ExpressionFault):
-        return found[: len(rows)]
+        return found
     codes = {"invalid-expression": "invalid-expression", "expressions-busy": "expressions-busy"}
     if found.code == UNAVAILABLE:
         raise RefusedError(not_available(method.name, found.message))
