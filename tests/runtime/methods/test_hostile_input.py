@@ -192,6 +192,7 @@ def check_answer(case: Case) -> None:
         assert declared.get(case.reply.error["code"]) == case.reply.status
 
 
+@pytest.mark.process  # some evaluate expressions
 async def test_every_parameter_refuses_what_its_schema_excludes_and_nothing_changes() -> None:
     async with keeping(make_endpoint("FETCH", "/news", dict), methods=choose_methods(["*"])) as bench:
         before = await exported(bench)
@@ -206,6 +207,7 @@ async def test_a_call_without_a_required_parameter_names_it_and_changes_nothing(
         assert await exported(bench) == before
 
 
+@pytest.mark.process  # some evaluate expressions
 async def test_what_a_schema_lets_through_ends_in_an_answer_or_a_declared_refusal() -> None:
     async with keeping(make_endpoint("FETCH", "/news", dict), methods=choose_methods(["*"])) as bench:
         check_each(await send_each(bench, let_through), check_answer)

@@ -11,6 +11,7 @@ from bespeak.contract.standard.definition import (
     COUNT,
     EXPRESSION,
     FLAG,
+    LINE,
     NAME,
     NUMBER,
     OBJECT,
@@ -21,6 +22,7 @@ from bespeak.contract.standard.definition import (
     Schema,
     StandardMethod,
     list_of,
+    object_of,
     one_of,
 )
 from bespeak.protocol import status
@@ -87,13 +89,11 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
             "items": ROWS,
             # A column, an expression in CEL, {"weights": ...} (negative: the smallest first) or {"words": ...}.
             "criterion": {
-                "type": ["string", "object"],
-                "minLength": 1,
-                "maxLength": 4000,
-                "properties": {"weights": _WEIGHTS, "words": {"type": "string", "minLength": 1, "maxLength": 1000}},
-                "minProperties": 1,
-                "maxProperties": 1,
-                "additionalProperties": False,
+                "oneOf": [
+                    EXPRESSION,
+                    object_of({"weights": _WEIGHTS}, closed=True),
+                    object_of({"words": LINE}, closed=True),
+                ]
             },
             "limit?": _LIMIT,
         },
