@@ -23,6 +23,7 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.procedure import Procedure
 from bespeak.contract.standard.methods import choose_methods
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.extensions.acquire.store import NewRow, PutResources
 from bespeak.extensions.messages.settings import DeliverySettings, TemplateSettings
 from bespeak.extensions.payments.settings import AccountSettings, PaymentSettings
 from bespeak.faces.agtp.server import AgtpServer
@@ -216,6 +217,35 @@ async def _confirm(it: Scene) -> Given:
     return Given({**body, "attestation": {"signature": "x"}}, {}, FRIEND)
 
 
+async def _resource(it: Scene) -> str:
+    row = NewRow(None, msgspec.json.encode({"n": 1, "title": "Rain"}).decode())
+    await it.bench.store.do(PutResources("papers", AGENT, (row, row), "skip"))
+    first = (await it.result("SCAN", {"collection": "papers"}))["items"][0]
+    resource_id: str = first["resource_id"]
+    return resource_id
+
+
+async def _fetch(it: Scene) -> Given:
+    body = {"resource_id": await _resource(it), "format": "json", "version": 1}
+    return Given({**body, "if_modified_since": "2020-01-01T00:00:00Z"})
+
+
+async def _search(it: Scene) -> Given:
+    await _resource(it)
+    return Given({"query": {"n": {"min": 1}}, "scope": "papers", "limit": 1, "offset": 0, "sort": "-n"})
+
+
+async def _scan(it: Scene) -> Given:
+    await _resource(it)
+    body: dict[str, Any] = {"collection": "papers", "filter": {"n": 1}, "page_size": 1}
+    return Given({**body, "cursor": (await it.result("SCAN", body))["cursor"]})
+
+
+async def _find(it: Scene) -> Given:
+    await _resource(it)
+    return Given({"criteria": {}, "namespace": "resources", "limit": 1})
+
+
 async def _submit(it: Scene) -> Given:
     return Given({"target": "invoices", "payload": {}, "priority": 9, "callback": it.callback})
 
@@ -239,6 +269,17 @@ def _plain(**body: Any) -> Callable[[Scene], Awaitable[Given]]:
 
 
 CALLS: Final[dict[str, Callable[[Scene], Awaitable[Given]]]] = {
+    "FETCH": _fetch,
+    "SEARCH": _search,
+    "SCAN": _scan,
+    "FIND": _find,
+    "FILTER": _plain(data=[{"n": 1}, {"n": 2}], criteria={"n": {"min": 2}}, output_format="json"),
+    "VALIDATE": _plain(target={**NEWS, "path": "/news"}, schema={"type": "object"}, strict=True),
+    "RANK": _plain(items=[{"n": 1}, {"n": 2}], criterion={"weights": {"n": 1}}, limit=1),
+    "CALCULATE": _plain(expression={"add": {"input": "n"}}, inputs={"n": [1, 2]}, precision=2, currency="EUR"),
+    "EVALUATE": _plain(
+        target={"n": 0.5}, criteria=[{"name": "n", "value": "n"}], weights={"n": 1}, rubric={"fair": 0.4}
+    ),
     "QUOTE": _plain(**NEWS, budget_units=["tokens"]),
     "REGISTER": _plain(entity_type="contract", data={"title": "Lease"}, idempotency_key="k-1"),
     "SUBMIT": _submit,

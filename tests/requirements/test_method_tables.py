@@ -42,6 +42,18 @@ def optional(method: str) -> list[str]:
 
 
 @pytest.mark.requirement(
+    "METHODS-3.1-1",
+    "METHODS-3.2-1",
+    "METHODS-3.3-1",
+    "METHODS-3.5-1",
+    "METHODS-4.2-1",
+    "METHODS-4.2-2",
+    "METHODS-4.3-1",
+    "METHODS-4.8-1",
+    "METHODS-4.8-2",
+    "METHODS-4.10-1",
+    "METHODS-4.10-2",
+    "METHODS-4.11-1",
     "METHODS-5.1-3",
     "METHODS-5.2-1",
     "METHODS-5.3-1",
@@ -116,6 +128,7 @@ async def test_a_row_takes_the_words_of_the_draft_and_no_other(method: str) -> N
 
 
 @pytest.mark.requirement(
+    "METHODS-3.2-8",
     "METHODS-5.1-6",
     "METHODS-5.3-3",
     "METHODS-5.9-5",
@@ -152,7 +165,21 @@ def told(reply: Reply) -> dict[str, Any]:
     return {name: value for name, value in reply.json["result"].items() if name not in MOMENTS}
 
 
-@pytest.mark.requirement("METHODS-5.1-7", "METHODS-8.9-5", "CORE-4.9-7", "CORE-4.10-5")
+@pytest.mark.requirement(
+    "METHODS-3.1-7",
+    "METHODS-3.2-9",
+    "METHODS-3.3-5",
+    "METHODS-3.5-5",
+    "METHODS-4.2-6",
+    "METHODS-4.3-4",
+    "METHODS-4.8-6",
+    "METHODS-4.10-7",
+    "METHODS-4.11-6",
+    "METHODS-5.1-7",
+    "METHODS-8.9-5",
+    "CORE-4.9-7",
+    "CORE-4.10-5",
+)
 @pytest.mark.parametrize("method", [method for method, table in TABLES.items() if table["idempotent"] == "yes"])
 async def test_an_idempotent_call_that_is_repeated_is_answered_alike_and_changes_nothing(method: str) -> None:
     async with scene() as it:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.extensions.acquire.test_collections import manifest, put
+from tests.extensions.data.ledger import data_set
 from tests.messaging import BOB
 from tests.service import AGENT
 from tests.stateful import StatefulBench, audited_backend, keeping
 from tests.things import contracts, joining
 
 from bespeak.contract.agent import Agent
+from bespeak.contract.service import DataManifest
 
 anyio_backend = audited_backend
 pytestmark = pytest.mark.anyio
@@ -36,7 +40,7 @@ async def code(bench: StatefulBench, method: str, **given: Any) -> tuple[int, st
     return reply.status, reply.json.get("error", {}).get("code", "")
 
 
-@pytest.mark.requirement("METHODS-3.1-1", "METHODS-3.1-2", "METHODS-3.1-3", "METHODS-3.1-4")
+@pytest.mark.requirement("METHODS-3.1-2", "METHODS-3.1-3", "METHODS-3.1-4", "METHODS-3.1-6")
 async def test_fetch_returns_a_resource_in_the_version_and_format_asked_for() -> None:
     async with keeping(**SERVICE) as bench:
         await put(bench.store, {"id": "k1", "title": "First"})
@@ -151,3 +155,15 @@ async def test_find_locates_agents_endpoints_and_entities(tmp_path: Path) -> Non
         for criteria in ({"shoe": 1}, {"methods": 3}, {"methods": [1]}):
             assert await code(bench, "FIND", criteria=criteria, namespace="agents") == (422, "invalid-criteria")
         assert await code(bench, "FIND", criteria={"shoe": 1}, namespace="endpoints") == (422, "invalid-criteria")
+
+
+@pytest.mark.requirement("METHODS-3.1-9", "METHODS-3.3-6")
+async def test_a_source_that_is_not_read_in_time_is_408(tmp_path: Path) -> None:
+    async def never() -> list[dict[str, Any]]:
+        await asyncio.Event().wait()
+        return []
+
+    slow = replace(data_set("function", tmp_path, timeout=0.1), target=never)
+    async with keeping(**SERVICE, data_manifest=DataManifest(available_data=(slow,))) as bench:
+        assert await code(bench, "SCAN", collection="ledger") == (408, "data-timeout")
+        assert await code(bench, "FETCH", resource_id="ledger/1") == (408, "data-timeout")

@@ -11,6 +11,7 @@ from bespeak.contract.standard.definition import (
     COUNT,
     FLAG,
     INVALID_TIME,
+    LATE,
     NAME,
     NO_COLLECTION,
     OBJECT,
@@ -68,6 +69,7 @@ ACQUIRE: Final[tuple[StandardMethod, ...]] = (
             MethodError("version-not-found", status.NOT_FOUND, "The resource has no such version."),
             INVALID_TIME,
             UNREADABLE,
+            LATE,
         ),
     ),
     _method(
@@ -104,6 +106,7 @@ ACQUIRE: Final[tuple[StandardMethod, ...]] = (
         errors=(
             NO_COLLECTION,
             UNREADABLE,
+            LATE,
             MethodError("invalid-cursor", status.BAD_REQUEST, "The cursor is of another scan or another agent."),
         ),
     ),

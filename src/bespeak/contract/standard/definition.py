@@ -105,7 +105,8 @@ ROWS: Final[Schema] = {
 NO_COLLECTION: Final = MethodError("collection-not-found", status.NOT_FOUND, "The caller may read no such collection.")
 TOO_MANY_ROWS: Final = MethodError("too-many-rows", status.UNPROCESSABLE, "More rows are meant than one call takes.")
 UNREADABLE: Final = MethodError("data-unavailable", status.UNAVAILABLE, "The source of the rows cannot be read now.")
-READING: Final = (NO_COLLECTION, TOO_MANY_ROWS, UNREADABLE)  # refusals of every method that takes ROWS
+LATE: Final = MethodError("data-timeout", status.TIMEOUT, "The source of the rows was not read in time.")
+READING: Final = (NO_COLLECTION, TOO_MANY_ROWS, UNREADABLE, LATE)  # refusals of every method that takes ROWS
 INVALID_TIME: Final = MethodError("invalid-time", status.BAD_REQUEST, "A time is unreadable, past or too far away.")
 
 

@@ -20,6 +20,7 @@ from bespeak.extensions.data.collection import (
     Collection,
     DataCollection,
     Row,
+    choose_fitting,
     find_collection,
     list_collections,
     meets,
@@ -34,7 +35,7 @@ from bespeak.extensions.data.query import DataFilter, as_value
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.handling import RefusedError, handler, invalid, read_time, refusal
+from bespeak.runtime.handling import handler, invalid, read_time, refusal
 from bespeak.runtime.methods.discovery import may_see
 
 _PAGE: Final = 100
@@ -157,9 +158,7 @@ async def search(call: RoutedCall) -> Envelope:
         raise invalid("query", f"must have a word; got {query[:80]!r}.")
     order = read_order(given["sort"], "sort") if "sort" in given else ()
     limit, offset = given.get("limit", _RESULTS), given.get("offset", 0)
-    collections = await _find_scope(call)
-    for collection in collections:
-        collection.check(filters, order, member)
+    collections = choose_fitting(await _find_scope(call), filters, order, member)
     several = len(collections) != 1
     wanted = _Wanted(words, filters, order, limit + 1, 0 if several else offset)
     parts = [await _search_one(collection, wanted) for collection in collections]
@@ -375,13 +374,7 @@ async def _find_rows(call: RoutedCall, namespace: str, criteria: Mapping[str, An
             )
             raise refusal(_FIND, "unknown-namespace", message, field="/namespace", namespaces=known)
     found: list[dict[str, Any]] = []
-    for collection in collections:
-        try:
-            collection.check(filters, (), "criteria")
-        except RefusedError:
-            if len(collections) == 1:
-                raise
-            continue  # of several collections, those without such a column have no such row
+    for collection in choose_fitting(collections, filters, (), "criteria"):
         rows = await collection.search(filters, (), limit - len(found), 0) if len(found) < limit else []
         found += [
             {"kind": collection.kind, "namespace": collection.name, "id": _id_of(collection, row), "item": row}

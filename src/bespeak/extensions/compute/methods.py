@@ -280,7 +280,9 @@ async def evaluate(call: RoutedCall) -> Envelope:
         raise invalid("weights" if unknown is not None else "criteria", f"{fault}.")
     judged: list[dict[str, Any]] = []
     for number, one in enumerate(given["criteria"]):
-        [(value, why)] = await _evaluate_rows(call, _EVALUATE, one["value"], [target], "criteria")
+        value, why = target.get(one["value"]), None  # most criteria are members of the target
+        if value is None:
+            [(value, why)] = await _evaluate_rows(call, _EVALUATE, one["value"], [target], "criteria")
         found = float(value) if isinstance(value, bool) else _number(value)
         if found is None:
             reason = why or f"it is {value!r:.60}, not a number"

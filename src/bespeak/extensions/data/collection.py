@@ -21,7 +21,7 @@ from bespeak.extensions.data.query import OPERATORS, DataFilter, DataQuery, fits
 from bespeak.protocol import status
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.extension import COLLECT
-from bespeak.runtime.handling import invalid, passed, refusal
+from bespeak.runtime.handling import RefusedError, invalid, passed, refusal
 
 Row = Mapping[str, Any]
 Position = tuple[Any, ...]  # place behind a row, of values that JSON has
@@ -160,6 +160,23 @@ async def find_collection(call: RoutedCall, method: StandardMethod, name: str, m
         message = f"There is no collection {name[:80]!r} that this agent may read; {there}."
         raise refusal(method, NOT_FOUND, message, field=f"/{member}", collections=known[:50])
     return found[0]
+
+
+def choose_fitting(
+    collections: Sequence[Collection], filters: Sequence[DataFilter], order: Order, member: str
+) -> list[Collection]:
+    """Return the collections that have the columns of a query; raise the refusal of the first one if none has."""
+    fitting: list[Collection] = []
+    refused: RefusedError | None = None
+    for collection in collections:
+        try:
+            collection.check(filters, order, member)
+            fitting.append(collection)
+        except RefusedError as error:
+            refused = refused or error
+    if refused is not None and not fitting:
+        raise refused
+    return fitting
 
 
 async def read_rows(

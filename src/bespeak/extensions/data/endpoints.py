@@ -180,7 +180,7 @@ class DataReader:
 
     async def layout(self) -> Layout | Refused:
         """Return columns and key, or why they are not known."""
-        return await self._guard(self._find_layout())
+        return await self._guard(self._find_layout(), status.TIMEOUT)
 
     async def scan(
         self, after: Sequence[Any] | None, limit: int, filters: Sequence[DataFilter]
@@ -214,7 +214,7 @@ class DataReader:
             positions, skip = _positions(rows, layout, query)
             return shown, (*positions, *(() if skip is None else (skip,)))
 
-        return await self._guard(scan_rows())
+        return await self._guard(scan_rows(), status.TIMEOUT)
 
     async def search(self, query: DataQuery) -> list[Row] | Refused:
         """Return the rows that a query selects, whose order is completed so that pages of it do not overlap."""
@@ -227,7 +227,7 @@ class DataReader:
             found = await self._select(replace(query, order=order, columns=tuple(layout.columns)))
             return [_show(row, layout.columns.values()) for row in found]
 
-        return await self._guard(search_rows())
+        return await self._guard(search_rows(), status.TIMEOUT)
 
     async def _find_layout(self) -> Layout:
         if self._layout is None:
@@ -239,13 +239,15 @@ class DataReader:
         async with self._slots:
             return await self._source.read(query, layout.columns)
 
-    async def _guard(self, reading: Awaitable[_Read]) -> _Read | Refused:
+    async def _guard(self, reading: Awaitable[_Read], late: int = status.UNAVAILABLE) -> _Read | Refused:
         """Return what is read within the time of the data set, or a refusal. What is wrong with it is only logged."""
+        number, code = status.UNAVAILABLE, "data-unavailable"
         try:
             async with asyncio.timeout(self.data.timeout):
                 return await reading
         except TimeoutError:
-            reason = f"it was not read within {self.data.timeout:g} s"
+            reason, number = f"it was not read within {self.data.timeout:g} s", late
+            code = "data-timeout" if late == status.TIMEOUT else code
         except DataSourceError as error:
             reason = str(error)
         except Exception as error:  # noqa: BLE001 - the function of an operator may fail in any way
@@ -253,7 +255,7 @@ class DataReader:
         _logger.error("the data class %s is not available: %s", self.data.name, reason)
         message = f"The data class {self.data.name} cannot be read at the moment; try again later."
         headers = (("Retry-After", str(_RETRY_SECONDS)),)
-        return Refused(status.UNAVAILABLE, "data-unavailable", message, {"data_class": self.data.name}, headers)
+        return Refused(number, code, message, {"data_class": self.data.name}, headers)
 
     def _query(self, form: str, values: Mapping[str, Any], layout: Layout) -> DataQuery | Refused:
         columns, filters = layout.columns, []
