@@ -125,7 +125,8 @@ async def _fetch_row(call: RoutedCall) -> dict[str, Any] | None:
 
 
 def _describe(call: RoutedCall, collection: Collection, wanted: str, row: Row) -> dict[str, Any]:
-    content, told = dict(row), {"resource_id": wanted, "collection": collection.name}
+    content = dict(row)
+    told: dict[str, Any] = {"resource_id": wanted, "collection": collection.name}
     if not isinstance(collection, DataCollection):
         told |= {"updated": read_time(content, "updated_at"), "resource_id": content.pop("entity_id")}
         told |= {name: content.pop(name) for name in ("version", "owner")}

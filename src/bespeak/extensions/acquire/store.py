@@ -260,11 +260,9 @@ class SearchResources(Command, frozen=True):
     def steps(self) -> Result[list[Match]]:
         """Return the position and the score of each match."""
         found: list[Match] = []
-        for scope in [(owner,) for owner in self.owners] or [()]:
-            wanted = (_token(self.collection, *scope), *self.words)
-            rows = yield Statement(
-                f"{{text_search}} LIMIT {MOST_CANDIDATES:d}", (" ".join(f'"{one}"' for one in wanted),)
-            )
+        for token in [_token(self.collection, owner) for owner in self.owners] or [_token(self.collection)]:
+            wanted = " ".join(f'"{one}"' for one in (token, *self.words))
+            rows = yield Statement(f"{{text_search}} LIMIT {MOST_CANDIDATES:d}", (wanted,))
             found += [Match(*row) for row in rows]
         return sorted(found, key=lambda one: (-one.score, one.position))[:MOST_CANDIDATES]
 

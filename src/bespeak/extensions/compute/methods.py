@@ -173,8 +173,8 @@ async def rank(call: RoutedCall) -> Envelope:
     given, criterion = call.input, call.input["criterion"]
     rows = await read_rows(call, _RANK, given["items"], "items")
     if isinstance(criterion, Mapping):
-        weights, words = criterion.get("weights"), criterion.get("words")
-        scores = _weigh(rows, weights) if weights else _count_words(rows, words)
+        weights = criterion.get("weights")
+        scores = _weigh(rows, weights) if weights else _count_words(rows, criterion["words"])
         how = "weighted mean of columns scaled to 0..1" if weights else "BM25 over the texts of the items"
     elif any(criterion in row for row in rows):
         scores, how = [_number(row.get(criterion)) for row in rows], f"column {criterion}"
