@@ -48,12 +48,15 @@ class Comments:
         return found
 
 
-def yaml_text(data: Mapping[str, Any], comments: Comments | None = None, spaced: frozenset[str] = frozenset()) -> str:
+def yaml_text(data: Any, comments: Comments | None = None, spaced: frozenset[str] = frozenset()) -> str:
     """Write a YAML document, with an empty line before each top-level block and between the items of `spaced` lists."""
     writer = _YamlWriter(comments or Comments(), spaced)
-    if not data:
-        writer.lines.append("{}")
-    writer.mapping(data, "", "")
+    if isinstance(data, Mapping) and data:
+        writer.mapping(data, "", "")
+    elif isinstance(data, list) and data:
+        writer.list(data, "", "")
+    else:
+        writer.lines.append("{}" if isinstance(data, Mapping) else _on_one_line(data))
     writer.lines.extend(writer.comments.at_end)
     return "\n".join(writer.lines) + "\n"
 
@@ -80,7 +83,7 @@ class _YamlWriter:
                 start, written = indent, ""
             self._value(value, place, indent, f"{start}{written}:")
 
-    def _list(self, data: list[Any], at: str, indent: str, lead: str | None = None) -> None:
+    def list(self, data: list[Any], at: str, indent: str, lead: str | None = None) -> None:
         for index, value in enumerate(data):
             place = f"{at}/{index}"
             if index and at in self._spaced:
@@ -100,7 +103,7 @@ class _YamlWriter:
         if isinstance(value, dict):
             self.mapping(value, at, indent, lead)
         else:
-            self._list(value, at, indent, lead)
+            self.list(value, at, indent, lead)
 
     def _value(self, value: Any, at: str, indent: str, start: str) -> None:
         """Write the value after a colon or a dash: on the same line, or as a block below it."""

@@ -31,6 +31,9 @@ _LIMIT: Final = {"type": "integer", "minimum": 1, "maximum": 10_000}
 _FAILED: Final = MethodError("expression-failed", status.UNPROCESSABLE, "The expression has no value for the input.")
 _INVALID: Final = MethodError("invalid-expression", status.BAD_REQUEST, "The expression is not valid.")
 _BUSY: Final = MethodError("expressions-busy", status.UNAVAILABLE, "Too many expressions wait; try again later.")
+_NOT_EXPRESSIBLE: Final = MethodError("not-expressible", status.UNPROCESSABLE, "The format cannot express the result.")
+_INVALID_SCHEMA: Final = MethodError("invalid-schema", status.BAD_REQUEST, "The schema or a rule is not valid.")
+_FORMATS: Final = ("json", "jsonl", "yaml", "csv", "xml", "toml")
 EXPRESSIONS: Final = (_INVALID, _FAILED, _BUSY)  # refusals of methods that evaluate expressions
 _WEIGHTS: Final[Schema] = {
     "type": "object",
@@ -49,18 +52,18 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         takes={
             "data": ROWS,
             "criteria": {"oneOf": [EXPRESSION, CONDITIONS]},
-            "output_format?": one_of("json", "csv", "yaml"),
+            "output_format?": one_of(*_FORMATS),
         },
         returns={
             "rows?": list_of(OBJECT, most=100_000),
-            "content?": TEXT,
-            "media_type?": NAME,
+            "content?": {"type": "string"},
+            "media_type": NAME,
             "count": COUNT,
             "examined": COUNT,
             "failed": COUNT,
             "first_failure?": TEXT,
         },
-        errors=(*READING, *EXPRESSIONS),
+        errors=(*READING, *EXPRESSIONS, _NOT_EXPRESSIBLE),
     ),
     _method(
         name="VALIDATE",
@@ -75,9 +78,53 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         },
         returns={"valid": FLAG, "errors": list_of(OBJECT), "warnings": list_of(OBJECT), "checked_against": NAME},
         errors=(
-            MethodError("invalid-schema", status.BAD_REQUEST, "The schema or a rule is not valid."),
+            _INVALID_SCHEMA,
             MethodError("unknown-schema", status.UNPROCESSABLE, "The service has no schema of this name."),
             *EXPRESSIONS,
+        ),
+    ),
+    _method(
+        name="TRANSFORM",
+        description="Converts data between formats, and its fields by a mapping of paths and expressions in CEL.",
+        intent="Transform data into another format or schema.",
+        outcome="The data is returned in the target format, with the fields of the source that were not used.",
+        takes={
+            # A text in `source_format`, data, or {"collection": ..., "filter": ...} without `source_format`.
+            "source": {"type": ["string", "array", "object"]},
+            "source_format?": one_of(*_FORMATS),
+            # A format; or a JSON Schema that the result, or each of its rows, must meet.
+            "target_format": {"oneOf": [one_of(*_FORMATS), OBJECT]},
+            "mapping?": {
+                "type": "object",
+                "minProperties": 1,
+                "maxProperties": 256,
+                "additionalProperties": {
+                    "type": ["string", "object"],
+                    "minLength": 1,
+                    "maxLength": 256,
+                    "properties": {"expression": EXPRESSION},
+                    "required": ["expression"],
+                    "additionalProperties": False,
+                },
+                "description": 'Paths of the result with what is there: "order.sku", or {"expression": "qty * 2"}.',
+            },
+        },
+        returns={
+            "data?": ANYTHING,
+            "content?": {"type": "string"},
+            "media_type": NAME,
+            "count": COUNT,
+            "unused_fields": list_of(TEXT),
+            "missing": OBJECT,
+            "schema_applied_to?": NAME,
+        },
+        errors=(
+            *READING,
+            *EXPRESSIONS,
+            MethodError("invalid-source", status.BAD_REQUEST, "The source is not a text in its format."),
+            _INVALID_SCHEMA,
+            MethodError("schema-not-met", status.UNPROCESSABLE, "The result does not meet the schema."),
+            _NOT_EXPRESSIBLE,
         ),
     ),
     _method(

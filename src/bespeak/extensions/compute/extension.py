@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bespeak.extensions.compute.methods import calculate, evaluate, filter_rows, rank, validate
+from bespeak.extensions.compute.transform import transform
 from bespeak.runtime.extension import Extension
 
 compute: Final = Extension(
@@ -12,6 +13,7 @@ compute: Final = Extension(
     methods={
         "FILTER": filter_rows,
         "VALIDATE": validate,
+        "TRANSFORM": transform,
         "RANK": rank,
         "CALCULATE": calculate,
         "EVALUATE": evaluate,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -14,6 +12,7 @@ from bespeak.contract.participant import ENTITY
 from bespeak.contract.schema.validation import Validator, Violation, compile_schema
 from bespeak.contract.standard.definition import StandardMethod
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.documents.data_formats import MEDIA_TYPES, FormatError, write_data
 from bespeak.extensions.acquire.store import split_words
 from bespeak.extensions.compute.formula import FormulaError, compute, read_number, round_to, write_number
 from bespeak.extensions.data.collection import Row, meets, read_filters, read_rows, value_of
@@ -40,41 +39,30 @@ async def filter_rows(call: RoutedCall) -> Envelope:
     rows = await read_rows(call, _FILTER, given["data"], "data")
     failed, first = 0, None
     if isinstance(criteria, str):
-        values = await _evaluate_rows(call, _FILTER, criteria, rows, "criteria")
+        values = await evaluate_rows(call, _FILTER, criteria, rows, "criteria")
         kept = [row for row, (value, _) in zip(rows, values, strict=True) if value is True]
         reasons = [why or f"it is {value!r:.40}, not true or false" for value, why in values if type(value) is not bool]
         failed, first = len(reasons), next(iter(reasons), None)
     else:
         filters = read_filters(criteria, "criteria")
         kept = [row for row in rows if meets(row, filters)]
-    told = _write(kept, given.get("output_format", "json"))
+    told = await run_in_thread(write_answer, _FILTER, kept, given.get("output_format", "json"), "rows")
     told |= {"count": len(kept), "examined": len(rows), "failed": failed}
     return Envelope({**told, "first_failure": first} if first else told)
 
 
-def _write(rows: list[Row], form: str) -> dict[str, Any]:
+def write_answer(method: StandardMethod, data: Any, form: str, plain: str) -> dict[str, Any]:
+    """Return the members of an answer that has data: as they are under a name for JSON, else as a text."""
     if form == "json":
-        return {"rows": rows}
-    if form == "yaml":
-        import yaml  # noqa: PLC0415 - few ask for it
-
-        return {"content": yaml.safe_dump(rows, allow_unicode=True, sort_keys=False), "media_type": "application/yaml"}
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), restval="")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({name: _cell(value) for name, value in row.items()})
-    return {"content": text.getvalue(), "media_type": "text/csv"}
+        return {plain: data, "media_type": MEDIA_TYPES[form]}
+    try:
+        return {"content": write_data(data, form), "media_type": MEDIA_TYPES[form]}
+    except FormatError as error:
+        message = f"The result cannot be written as {form}: {error}."
+        raise refusal(method, "not-expressible", message) from None
 
 
-def _cell(value: Any) -> Any:
-    """Return a value as a cell of a table. A text that a spreadsheet would run as a formula is quoted."""
-    if isinstance(value, str):
-        return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
-    return "" if value is None else msgspec.json.encode(value).decode()
-
-
-async def _evaluate_rows(
+async def evaluate_rows(
     call: RoutedCall, method: StandardMethod, text: str, rows: Sequence[Row], member: str
 ) -> list[tuple[Any, str | None]]:
     """Evaluate an expression of the caller for each row, in the process for expressions. Raises RefusedError."""
@@ -103,12 +91,12 @@ async def validate(call: RoutedCall) -> Envelope:
         against = "rules"
     else:
         validator, against = _find_schema(call, schema)
-        errors = _findings(await run_in_thread(validator.violations, target))
+        errors = findings(await run_in_thread(validator.violations, target))
     valid = not errors and not (strict and warnings)
     return Envelope({"valid": valid, "errors": errors, "warnings": warnings, "checked_against": against})
 
 
-def _findings(violations: Sequence[Violation]) -> list[dict[str, Any]]:
+def findings(violations: Sequence[Violation]) -> list[dict[str, Any]]:
     return [
         {"pointer": one.pointer, "keyword": one.keyword, "message": one.message} for one in violations[:_MOST_FINDINGS]
     ]
@@ -140,7 +128,7 @@ def _check_action(call: RoutedCall, target: Any) -> tuple[list[dict[str, Any]], 
     if route is None or route.endpoint.internal:
         message = f"there is no endpoint {method[:64]} {path[:200]}; DISCOVER /methods lists those that there are"
         return [{"pointer": "/method", "keyword": "endpoint", "message": message}], "contract"
-    errors = [{**one, "pointer": f"/parameters{one['pointer']}"} for one in _findings(route.input.violations(given))]
+    errors = [{**one, "pointer": f"/parameters{one['pointer']}"} for one in findings(route.input.violations(given))]
     missing = call.principal.scopes.missing(route.endpoint.required_scopes)
     if missing:
         errors.append({"pointer": "", "keyword": "scope", "message": f"the caller lacks {', '.join(missing)}"})
@@ -158,7 +146,7 @@ async def _check_rules(call: RoutedCall, target: Any, rules: Any) -> tuple[list[
     row: Row = target if isinstance(target, Mapping) else {"value": target}
     found: dict[str, list[dict[str, Any]]] = {"error": [], "warning": []}
     for number, one in enumerate(listed):
-        [(value, why)] = await _evaluate_rows(call, _VALIDATE, one["rule"], [row], "schema")
+        [(value, why)] = await evaluate_rows(call, _VALIDATE, one["rule"], [row], "schema")
         if value is not True:
             said = str(one.get("message") or f"`{one['rule'][:200]}` does not hold")
             reason = f": {why}" if why else ""
@@ -179,7 +167,7 @@ async def rank(call: RoutedCall) -> Envelope:
     elif any(criterion in row for row in rows):
         scores, how = [_number(row.get(criterion)) for row in rows], f"column {criterion}"
     else:
-        values = await _evaluate_rows(call, _RANK, criterion, rows, "criterion")
+        values = await evaluate_rows(call, _RANK, criterion, rows, "criterion")
         scores, how = [_number(value) for value, _ in values], "expression"
     scored = [(score, number) for number, score in enumerate(scores) if score is not None]
     scored.sort(key=lambda pair: -pair[0])  # stable: of two with one score, the first stays first
@@ -250,7 +238,7 @@ async def calculate(call: RoutedCall) -> Envelope:
     if isinstance(expression, str):
         if currency is not None:
             raise invalid("currency", 'needs a formula, which is exact: {"multiply": [{"input": "price"}, "1.19"]}.')
-        [(result, why)] = await _evaluate_rows(call, _CALCULATE, expression, [inputs], "expression")
+        [(result, why)] = await evaluate_rows(call, _CALCULATE, expression, [inputs], "expression")
         if why is not None:
             raise refusal(_CALCULATE, "expression-failed", f"The expression has no value: {why}.", field="/expression")
         how = "CEL, binary floating point"
@@ -282,7 +270,7 @@ async def evaluate(call: RoutedCall) -> Envelope:
     for number, one in enumerate(given["criteria"]):
         value, why = target.get(one["value"]), None  # most criteria are members of the target
         if value is None:
-            [(value, why)] = await _evaluate_rows(call, _EVALUATE, one["value"], [target], "criteria")
+            [(value, why)] = await evaluate_rows(call, _EVALUATE, one["value"], [target], "criteria")
         found = float(value) if isinstance(value, bool) else _number(value)
         if found is None:
             reason = why or f"it is {value!r:.60}, not a number"

@@ -1,0 +1,186 @@
+"""TRANSFORM: data from one format, schema or structure into another (Tier 2 4.4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.documents.data_formats import FormatError, read_data
+from bespeak.extensions.compute.methods import evaluate_rows, findings, write_answer
+from bespeak.extensions.data.collection import MOST_ROWS, Row, read_rows
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.runtime.answer import Envelope
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.handling import handler, invalid, refusal
+from bespeak.text.source.pointer import child
+
+_TRANSFORM = STANDARD["TRANSFORM"]
+_MOST_UNUSED: Final = 1000  # names of fields in one answer
+_MOST_ERRORS: Final = 100
+_WORD: Final = re.compile(r"\w+")
+_OF_LISTS: Final = ("items", "prefixItems", "contains", "minItems", "maxItems")
+_ABSENT: Final = object()
+
+
+@handler
+async def transform(call: RoutedCall) -> Envelope:
+    """Answer TRANSFORM /. A field that a row lacks is left out and counted; a value that fails is refused."""
+    given, target, mapping = call.input, call.input["target_format"], call.input.get("mapping")
+    validator = None if isinstance(target, str) else _read_schema(target)
+    data = await _read_source(call, given["source"], given.get("source_format"))
+    told: dict[str, Any] = {"unused_fields": [], "missing": {}}
+    if mapping is not None:
+        rows = data if isinstance(data, list) else [data]
+        if not all(isinstance(row, Mapping) for row in rows):
+            raise invalid("mapping", "needs a source of objects; the source has other values.")
+        _check_targets(list(mapping))
+        values: dict[str, Sequence[Any]] = {}
+        for name, wanted in mapping.items():
+            if isinstance(wanted, Mapping):
+                values[name] = await _compute(call, name, wanted["expression"], rows)
+        made, told["missing"] = await run_in_thread(_map_rows, rows, mapping, values)
+        told["unused_fields"] = await run_in_thread(_find_unused, rows, mapping)
+        data = made if isinstance(data, list) else made[0]
+    if validator is not None:
+        told["schema_applied_to"] = await run_in_thread(_check, validator, target, data)
+    form = target if isinstance(target, str) else "json"
+    told |= await run_in_thread(write_answer, _TRANSFORM, data, form, "data")
+    return Envelope({**told, "count": len(data) if isinstance(data, list) else 1})
+
+
+async def _read_source(call: RoutedCall, source: Any, form: str | None) -> Any:
+    if isinstance(source, str):
+        if form is None:
+            raise invalid("source_format", "is needed for a text: the format is not guessed.")
+        try:
+            data = await run_in_thread(read_data, source, form)
+        except FormatError as error:
+            where = {"line": error.line} if error.line else {}
+            message = f"The source is not {form} that can be read: {error}."
+            raise refusal(_TRANSFORM, "invalid-source", message, field="/source", **where) from None
+    elif form not in {None, "json"}:
+        raise invalid("source_format", f"is {form}, which is a text; the source is data, so leave it out.")
+    elif form is None and isinstance(source, Mapping) and "collection" in source and set(source) <= _NAMED:
+        if not isinstance(source["collection"], str) or not isinstance(source.get("filter", {}), Mapping):
+            raise invalid("source", 'names a collection wrongly; data with such members has `source_format` "json".')
+        data = await read_rows(call, _TRANSFORM, source, "source")
+    else:
+        data = source
+    if isinstance(data, list) and len(data) > MOST_ROWS:
+        raise invalid("source", f"must have at most {MOST_ROWS:,} rows; got {len(data):,}.")
+    return data
+
+
+_NAMED: Final = {"collection", "filter"}
+
+
+def _check_targets(names: Sequence[str]) -> None:
+    """Refuse a mapping of which one target is inside another: `customer` and `customer.city`."""
+    known = set(names)
+    for name in names:
+        parts = name.split(".")
+        inside = next((".".join(parts[:n]) for n in range(1, len(parts)) if ".".join(parts[:n]) in known), None)
+        if inside is not None or "" in parts:
+            fault = f"is inside {inside[:80]!r}, which is a target too" if inside is not None else "has an empty part"
+            raise invalid("mapping", f"has the target {name[:80]!r}, which {fault}.")
+
+
+async def _compute(call: RoutedCall, name: str, text: str, rows: Sequence[Row]) -> Sequence[Any]:
+    found = await evaluate_rows(call, _TRANSFORM, text, rows, "mapping") if rows else []
+    failed = next(((number, why) for number, (_, why) in enumerate(found) if why is not None), None)
+    if failed is not None:
+        message = f"The expression for {name[:80]!r} has no value for row {failed[0]}: {failed[1]}."
+        field = child("/mapping", name)
+        raise refusal(_TRANSFORM, "expression-failed", message, field=field, row=failed[0])
+    return [value for value, _ in found]
+
+
+def _map_rows(
+    rows: Sequence[Row], mapping: Mapping[str, Any], values: Mapping[str, Sequence[Any]]
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Return a row for each row, and how often each target was left out because a row lacks its source."""
+    made: list[dict[str, Any]] = []
+    missing: dict[str, int] = {}
+    targets = [(name, name.split("."), wanted) for name, wanted in mapping.items()]
+    for number, row in enumerate(rows):
+        result: dict[str, Any] = {}
+        for name, (*above, last), wanted in targets:
+            value = values[name][number] if name in values else _follow(row, wanted)
+            if value is _ABSENT:
+                missing[name] = missing.get(name, 0) + 1
+                continue
+            place = result
+            for part in above:
+                place = place.setdefault(part, {})
+            place[last] = value
+        made.append(result)
+    return made, missing
+
+
+def _follow(row: Row, path: str) -> Any:
+    """Return what is at a path: `lines.0.sku` goes through objects and lists, unless the row has that very name."""
+    if path in row:
+        return row[path]
+    value: Any = row
+    for part in path.split("."):
+        if isinstance(value, Mapping) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdecimal() and len(part) < 7 and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return _ABSENT
+    return value
+
+
+def _find_unused(rows: Sequence[Row], mapping: Mapping[str, Any]) -> list[str]:
+    """Return the fields that neither a path leads to nor an expression names; `customer.city` is a field, too."""
+    paths = {wanted for wanted in mapping.values() if isinstance(wanted, str)}
+    through = {path[:at] for path in paths for at, char in enumerate(path) if char == "."}
+    words = {word for one in mapping.values() if isinstance(one, Mapping) for word in _WORD.findall(one["expression"])}
+
+    def walk(row: Row, above: str) -> Iterator[str]:
+        for name, value in row.items():
+            here = f"{above}{name}"
+            if here in paths or (not above and name in words):
+                continue
+            if here not in through:
+                yield here
+            elif isinstance(value, Mapping):
+                yield from walk(value, f"{here}.")
+
+    found: dict[str, None] = {}
+    for row in rows:
+        found |= dict.fromkeys(walk(row, ""))
+        if len(found) > _MOST_UNUSED:
+            break
+    return list(found)[:_MOST_UNUSED]
+
+
+def _read_schema(schema: Mapping[str, Any]) -> Validator:
+    compiled = compile_schema(schema)
+    if isinstance(compiled, Fault):
+        message = f"The schema is not valid: {compiled.message}."
+        raise refusal(_TRANSFORM, "invalid-schema", message, field="/target_format")
+    return compiled
+
+
+def _check(validator: Validator, schema: Mapping[str, Any], data: Any) -> str:
+    """Check the result, or each row of it if the schema is not about lists; return which."""
+    by_row = isinstance(data, list) and schema.get("type") != "array" and not any(name in schema for name in _OF_LISTS)
+    places: list[dict[str, Any]] = []
+    for number, value in enumerate(data if by_row else [data]):
+        if validator.is_valid(value):
+            continue
+        above = f"/{number}" if by_row else ""
+        places += [{**one, "pointer": above + one["pointer"]} for one in findings(validator.violations(value))]
+        if len(places) >= _MOST_ERRORS:
+            break
+    if places:
+        first = f"{places[0]['pointer'] or 'the result'}: {places[0]['message']}"
+        message = f"The result does not meet the schema at {len(places)} places; the first is {first}."
+        raise refusal(_TRANSFORM, "schema-not-met", message, field="/target_format", errors=places[:_MOST_ERRORS])
+    return "each row" if by_row else "the result"
