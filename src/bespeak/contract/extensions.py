@@ -161,7 +161,9 @@ BUNDLED: Final = (
         hooks={"collect resources": "resources:collect_resources"},
         has_tables=True,
     ),
-    KnownExtension("compute", methods=("FILTER", "VALIDATE", "TRANSFORM", "RANK", "CALCULATE", "EVALUATE")),
+    KnownExtension(
+        "compute", methods=("FILTER", "VALIDATE", "TRANSFORM", "NORMALIZE", "RANK", "CALCULATE", "EVALUATE")
+    ),
     KnownExtension("files", needed_by=("files",), tables={"files": "settings:FileSettings"}),
     KnownExtension("reports", methods=("REPORT",)),
     KnownExtension("monitors", methods=("QUOTE", "MONITOR", "ROUTE", "RETRY", "CHECK")),

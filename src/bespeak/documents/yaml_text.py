@@ -54,7 +54,7 @@ def yaml_text(data: Any, comments: Comments | None = None, spaced: frozenset[str
     if isinstance(data, Mapping) and data:
         writer.mapping(data, "", "")
     elif isinstance(data, list) and data:
-        writer.list(data, "", "")
+        writer.sequence(data, "", "")
     else:
         writer.lines.append("{}" if isinstance(data, Mapping) else _on_one_line(data))
     writer.lines.extend(writer.comments.at_end)
@@ -83,7 +83,7 @@ class _YamlWriter:
                 start, written = indent, ""
             self._value(value, place, indent, f"{start}{written}:")
 
-    def list(self, data: list[Any], at: str, indent: str, lead: str | None = None) -> None:
+    def sequence(self, data: list[Any], at: str, indent: str, lead: str | None = None) -> None:
         for index, value in enumerate(data):
             place = f"{at}/{index}"
             if index and at in self._spaced:
@@ -103,7 +103,7 @@ class _YamlWriter:
         if isinstance(value, dict):
             self.mapping(value, at, indent, lead)
         else:
-            self.list(value, at, indent, lead)
+            self.sequence(value, at, indent, lead)
 
     def _value(self, value: Any, at: str, indent: str, start: str) -> None:
         """Write the value after a colon or a dash: on the same line, or as a block below it."""

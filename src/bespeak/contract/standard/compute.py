@@ -128,6 +128,29 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         ),
     ),
     _method(
+        name="NORMALIZE",
+        description="Brings dates, phone numbers, addresses, amounts of money and units into a canonical form.",
+        intent="Normalize values to their canonical form.",
+        outcome="Each value is returned with its canonical form, or with the reason why it has none.",
+        takes={
+            "data": {"type": ["string", "number", "array", "object"]},
+            "type": one_of("date", "phone", "address", "currency", "unit"),
+            "locale?": {"type": "string", "pattern": "^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$"},
+            "fields?": list_of(NAME, least=1, most=64),  # columns to normalize, if the data is rows or a collection
+        },
+        returns={
+            "results": list_of(OBJECT, most=5000),
+            "rows?": list_of(OBJECT, most=5000),
+            "count": COUNT,
+            "failed": COUNT,
+            "method": NAME,
+        },
+        errors=(
+            *READING,
+            MethodError("not-available", status.UNAVAILABLE, "The server lacks the libraries for it."),
+        ),
+    ),
+    _method(
         name="RANK",
         description="Orders items by a column, an expression, weighted columns or the words of a text.",
         intent="Rank items by a criterion.",

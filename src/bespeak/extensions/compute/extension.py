@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bespeak.extensions.compute.methods import calculate, evaluate, filter_rows, rank, validate
+from bespeak.extensions.compute.normalize import normalize
 from bespeak.extensions.compute.transform import transform
 from bespeak.runtime.extension import Extension
 
@@ -14,6 +15,7 @@ compute: Final = Extension(
         "FILTER": filter_rows,
         "VALIDATE": validate,
         "TRANSFORM": transform,
+        "NORMALIZE": normalize,
         "RANK": rank,
         "CALCULATE": calculate,
         "EVALUATE": evaluate,
