@@ -246,6 +246,10 @@ async def _find(it: Scene) -> Given:
     return Given({"criteria": {}, "namespace": "resources", "limit": 1})
 
 
+async def _transform(_: Scene) -> Given:
+    return Given({"source": [{"n": 1}], "source_format": "json", "target_format": "csv", "mapping": {"m": "n"}})
+
+
 async def _submit(it: Scene) -> Given:
     return Given({"target": "invoices", "payload": {}, "priority": 9, "callback": it.callback})
 
@@ -275,6 +279,8 @@ CALLS: Final[dict[str, Callable[[Scene], Awaitable[Given]]]] = {
     "FIND": _find,
     "FILTER": _plain(data=[{"n": 1}, {"n": 2}], criteria={"n": {"min": 2}}, output_format="json"),
     "VALIDATE": _plain(target={**NEWS, "path": "/news"}, schema={"type": "object"}, strict=True),
+    "TRANSFORM": _transform,
+    "NORMALIZE": _plain(data=["2026-11-18"], type="date", locale="en-GB"),
     "RANK": _plain(items=[{"n": 1}, {"n": 2}], criterion={"weights": {"n": 1}}, limit=1),
     "CALCULATE": _plain(expression={"add": {"input": "n"}}, inputs={"n": [1, 2]}, precision=2, currency="EUR"),
     "EVALUATE": _plain(

@@ -49,6 +49,10 @@ def optional(method: str) -> list[str]:
     "METHODS-4.2-1",
     "METHODS-4.2-2",
     "METHODS-4.3-1",
+    "METHODS-4.4-1",
+    "METHODS-4.4-3",
+    "METHODS-4.6-1",
+    "METHODS-4.6-2",
     "METHODS-4.8-1",
     "METHODS-4.8-2",
     "METHODS-4.10-1",
@@ -129,6 +133,7 @@ async def test_a_row_takes_the_words_of_the_draft_and_no_other(method: str) -> N
 
 @pytest.mark.requirement(
     "METHODS-3.2-8",
+    "METHODS-4.6-6",
     "METHODS-5.1-6",
     "METHODS-5.3-3",
     "METHODS-5.9-5",
@@ -172,6 +177,8 @@ def told(reply: Reply) -> dict[str, Any]:
     "METHODS-3.5-5",
     "METHODS-4.2-6",
     "METHODS-4.3-4",
+    "METHODS-4.4-7",
+    "METHODS-4.6-5",
     "METHODS-4.8-6",
     "METHODS-4.10-7",
     "METHODS-4.11-6",

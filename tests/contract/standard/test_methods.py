@@ -15,7 +15,19 @@ def test_methods_are_chosen_by_name_category_or_star() -> None:
     assert choose_methods([]) == choose_methods(["NAP"]) == ()
 
 
-READS = {"FETCH", "SEARCH", "SCAN", "FIND", "FILTER", "VALIDATE", "RANK", "CALCULATE", "EVALUATE"}
+READS = {
+    "FETCH",
+    "SEARCH",
+    "SCAN",
+    "FIND",
+    "FILTER",
+    "VALIDATE",
+    "TRANSFORM",
+    "NORMALIZE",
+    "RANK",
+    "CALCULATE",
+    "EVALUATE",
+}
 SUMMARY = {"QUOTE", "CHECK", *READS}
 """Methods that the summary of the draft lists as idempotent and as not changing state (Tier 2 9)."""
 CONDITIONAL = {"BATCH", "RETRY"}

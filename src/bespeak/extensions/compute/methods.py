@@ -19,7 +19,7 @@ from bespeak.extensions.data.collection import Row, meets, read_filters, read_ro
 from bespeak.extensions.payments.settings import places_of
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.answer import Envelope
-from bespeak.runtime.call import RoutedCall, not_available
+from bespeak.runtime.call import RoutedCall, find_visible, not_available
 from bespeak.runtime.concurrency import run_in_thread
 from bespeak.runtime.expressions.pool import UNAVAILABLE, ExpressionFault, find_missing
 from bespeak.runtime.handling import RefusedError, handler, invalid, refusal
@@ -124,11 +124,13 @@ def _check_action(call: RoutedCall, target: Any) -> tuple[list[dict[str, Any]], 
     if not (isinstance(method, str) and isinstance(path, str) and isinstance(given, Mapping)):
         form = '{"method": "BOOK", "path": "/room", "parameters": {...}}'
         raise invalid("schema", f"is needed for data; only a call such as {form} is checked without it.")
-    route = call.table.steps.get((method.upper(), path))
-    if route is None or route.endpoint.internal:
+    found = find_visible(call, method.upper(), path)
+    if found is None or found[0].endpoint.internal:
         message = f"there is no endpoint {method[:64]} {path[:200]}; DISCOVER /methods lists those that there are"
         return [{"pointer": "/method", "keyword": "endpoint", "message": message}], "contract"
-    errors = [{**one, "pointer": f"/parameters{one['pointer']}"} for one in findings(route.input.violations(given))]
+    route, captured = found
+    wrong = route.input.violations({**given, **(captured or {})})
+    errors = [{**one, "pointer": f"/parameters{one['pointer']}"} for one in findings(wrong)]
     missing = call.principal.scopes.missing(route.endpoint.required_scopes)
     if missing:
         errors.append({"pointer": "", "keyword": "scope", "message": f"the caller lacks {', '.join(missing)}"})
