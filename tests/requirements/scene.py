@@ -23,7 +23,6 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.procedure import Procedure
 from bespeak.contract.standard.methods import choose_methods
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.extensions.acquire.store import NewRow, PutResources
 from bespeak.extensions.messages.settings import DeliverySettings, TemplateSettings
 from bespeak.extensions.payments.settings import AccountSettings, PaymentSettings
 from bespeak.faces.agtp.server import AgtpServer
@@ -217,11 +216,12 @@ async def _confirm(it: Scene) -> Given:
     return Given({**body, "attestation": {"signature": "x"}}, {}, FRIEND)
 
 
+ROWS: Final = {"source": [{"n": 1, "title": "Rain"}] * 2, "target": "papers"}
+
+
 async def _resource(it: Scene) -> str:
-    row = NewRow(None, msgspec.json.encode({"n": 1, "title": "Rain"}).decode())
-    await it.bench.store.do(PutResources("papers", AGENT, (row, row), "skip"))
-    first = (await it.result("SCAN", {"collection": "papers"}))["items"][0]
-    resource_id: str = first["resource_id"]
+    await it.result("IMPORT", ROWS)
+    resource_id: str = (await it.result("SCAN", {"collection": "papers"}))["items"][0]["resource_id"]
     return resource_id
 
 
@@ -302,6 +302,7 @@ CALLS: Final[dict[str, Callable[[Scene], Awaitable[Given]]]] = {
     "SIGN": _sign,
     "LOG": _plain(event_type="wire", data={"n": 1}, severity="error", correlation_id="t-1"),
     "PUBLISH": _plain(content="rain", channel="news", format="text/plain", schedule_at=LATER),
+    "IMPORT": _plain(**ROWS, format="json", conflict_policy="merge"),
     "ALERT": _plain(
         recipient=FRIEND, message="disk full", severity="high", acknowledge_by=LATER, escalation_path=[AGENT]
     ),

@@ -164,6 +164,7 @@ BUNDLED: Final = (
     KnownExtension(
         "compute", methods=("FILTER", "VALIDATE", "TRANSFORM", "NORMALIZE", "RANK", "CALCULATE", "EVALUATE")
     ),
+    KnownExtension("integrate", methods=("IMPORT",)),
     KnownExtension("files", needed_by=("files",), tables={"files": "settings:FileSettings"}),
     KnownExtension("reports", methods=("REPORT",)),
     KnownExtension("monitors", methods=("QUOTE", "MONITOR", "ROUTE", "RETRY", "CHECK")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +11,28 @@ import pytest
 from tests.extensions.data.ledger import ROWS, data_set, shown
 from tests.messaging import BOB
 from tests.service import AGENT
-from tests.state.store.conftest import place, store
+from tests.state.store.conftest import place, shared_place, started, store
 from tests.stateful import StatefulBench, keeping
 from tests.things import contracts, joining
 
 from bespeak.contract.service import DataManifest
+from bespeak.extensions.acquire import store as commands
 from bespeak.extensions.acquire.store import (
     CountUnindexed,
     FindVersion,
     IndexResources,
+    ListResources,
     NewRow,
     PutResources,
+    ReadResources,
     SearchResources,
     split_words,
 )
-from bespeak.state.store.store import Store
+from bespeak.state.store.settings import open_store
+from bespeak.state.store.store import Command, Statement, Steps, Store
 
 pytestmark = pytest.mark.anyio
-__all__ = ["place", "store"]
+__all__ = ["place", "shared_place", "store"]
 SERVICE = {"methods": ("SCAN", "REGISTER"), "participants": joining(contracts)}
 
 
@@ -135,25 +140,58 @@ async def test_policies_decide_what_becomes_of_a_row_whose_key_is_there(store: S
     }
     assert (await put(store, {"id": "1", "b": 2}, policy="skip")).skipped == 1
     assert (await put(store, {"id": "1", "b": 2}, {"id": "1", "c": 3}, policy="merge")).changed == 2
-    earlier = await store.read(FindVersion(1, 1))
+    first = (await store.read(ListResources("papers", (AGENT,), 0, 1)))[0].position
+    earlier = await store.read(FindVersion(first, 1))
     assert msgspec.json.decode(earlier.data) == {"id": "1", "a": 1}
     assert (await put(store, {"id": "1", "a": 1}, owner=BOB)).added == 1
 
 
-async def test_words_find_resources_of_one_collection_and_of_the_readable_owners(store: Store) -> None:
-    async def search(text: str, *owners: str, collection: str = "papers") -> list[int]:
+async def test_words_find_resources_of_one_collection_and_of_the_readable_owners(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def search(text: str, *owners: str, collection: str = "papers") -> list[str]:
         found = await store.read(SearchResources(collection, owners, split_words(text)))
-        return sorted(one.position for one in found)
+        rows = await store.read(ReadResources(tuple(one.position for one in found)))
+        return sorted(msgspec.json.decode(row.data)["title"] for row in rows)
 
     await put(store, {"title": "A house by the sea"}, {"title": "Sea, sea!", "by": {"name": "Ann-Marie O'Hara"}})
     await put(store, {"title": "The sea of others"}, owner=BOB)
     await put(store, {"title": "sea"}, collection="songs")
-    assert await search("SEA", AGENT) == [1, 2]
-    assert await search("sea") == [1, 2, 3]
-    assert await search("sea", AGENT, BOB) == [1, 2, 3]
+    assert await search("SEA", AGENT) == ["A house by the sea", "Sea, sea!"]
+    everything = ["A house by the sea", "Sea, sea!", "The sea of others"]
+    assert await search("sea") == await search("sea", AGENT, BOB) == everything
     assert await search('marie o"hara* OR NOT', AGENT) == []
-    assert await search("o'hara marie", AGENT) == [2]
-    await put(store, {"title": "pending sea"}, indexes=False)
+    assert await search("o'hara marie", AGENT) == ["Sea, sea!"]
+    monkeypatch.setattr(commands, "MOST_INDEXED", 0)
+    await put(store, {"title": "pending sea"})
     assert (await search("pending"), await store.read(CountUnindexed())) == ([], 1)
     assert (await store.do(IndexResources(10)))[0] == 1  # type: ignore[index]
-    assert await search("pending") == [5]
+    assert await search("pending") == ["pending sea"]
+
+
+async def test_a_store_without_an_index_is_indexed_at_the_start_and_large_imports_afterwards(
+    shared_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "MOST_INDEXED", 0)
+    async for before in started(shared_place):
+        await put(before, {"title": "sea"}, {"title": "lake"})
+        await before.do(ForgetIndex())
+    kept = open_store(shared_place, role="sole")
+    try:
+        async with keeping(**SERVICE, store=kept), asyncio.timeout(30):
+            while not await kept.read(SearchResources("papers", (), ("sea",))):
+                await asyncio.sleep(0)
+            await put(kept, {"title": "river"})
+            while not await kept.read(SearchResources("papers", (), ("river",))):
+                await asyncio.sleep(0)
+    finally:
+        await kept.close()
+
+
+class ForgetIndex(Command, frozen=True):
+    """Leave a store as an import does: with resources, without an index and without knowing it."""
+
+    def steps(self) -> Steps:
+        yield Statement("DELETE FROM resources_text WHERE TRUE")
+        yield Statement("DELETE FROM resources_unindexed WHERE TRUE")
+        return None

@@ -33,7 +33,7 @@ _INVALID: Final = MethodError("invalid-expression", status.BAD_REQUEST, "The exp
 _BUSY: Final = MethodError("expressions-busy", status.UNAVAILABLE, "Too many expressions wait; try again later.")
 _NOT_EXPRESSIBLE: Final = MethodError("not-expressible", status.UNPROCESSABLE, "The format cannot express the result.")
 _INVALID_SCHEMA: Final = MethodError("invalid-schema", status.BAD_REQUEST, "The schema or a rule is not valid.")
-_FORMATS: Final = ("json", "jsonl", "yaml", "csv", "xml", "toml")
+FORMATS: Final = ("json", "jsonl", "yaml", "csv", "xml", "toml")
 EXPRESSIONS: Final = (_INVALID, _FAILED, _BUSY)  # refusals of methods that evaluate expressions
 _WEIGHTS: Final[Schema] = {
     "type": "object",
@@ -52,7 +52,7 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         takes={
             "data": ROWS,
             "criteria": {"oneOf": [EXPRESSION, CONDITIONS]},
-            "output_format?": one_of(*_FORMATS),
+            "output_format?": one_of(*FORMATS),
         },
         returns={
             "rows?": list_of(OBJECT, most=100_000),
@@ -91,9 +91,9 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         takes={
             # A text in `source_format`, data, or {"collection": ..., "filter": ...} without `source_format`.
             "source": {"type": ["string", "array", "object"]},
-            "source_format?": one_of(*_FORMATS),
+            "source_format?": one_of(*FORMATS),
             # A format; or a JSON Schema that the result, or each of its rows, must meet.
-            "target_format": {"oneOf": [one_of(*_FORMATS), OBJECT]},
+            "target_format": {"oneOf": [one_of(*FORMATS), OBJECT]},
             "mapping?": {
                 "type": "object",
                 "minProperties": 1,

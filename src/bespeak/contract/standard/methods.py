@@ -10,13 +10,14 @@ from bespeak.contract.standard.acquire import ACQUIRE
 from bespeak.contract.standard.communicate import COMMUNICATE
 from bespeak.contract.standard.compute import COMPUTE
 from bespeak.contract.standard.definition import StandardMethod
+from bespeak.contract.standard.integrate import INTEGRATE
 from bespeak.contract.standard.orchestrate import ORCHESTRATE
 from bespeak.contract.standard.transact import TRANSACT
 from bespeak.text.reading.settings import setting
 
 ALL: Final = "*"
 STANDARD: Final[Mapping[str, StandardMethod]] = {
-    method.name: method for method in (*ACQUIRE, *COMPUTE, *TRANSACT, *COMMUNICATE, *ORCHESTRATE)
+    method.name: method for method in (*ACQUIRE, *COMPUTE, *TRANSACT, *INTEGRATE, *COMMUNICATE, *ORCHESTRATE)
 }  # the methods by name, in the order of the draft
 CATEGORIES: Final = tuple(dict.fromkeys(method.category for method in STANDARD.values()))
 

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.state.store.store import Command, Result, Statement, Steps, read_all, read_number, read_one
+from bespeak.state.store.store import Command, Notify, Result, Statement, Steps, read_all, read_number, read_one
 
+TOPIC: Final = "resources"  # topic to watch for resources that are not indexed yet
 MOST_INDEXED: Final = 1000  # resources of one write that are found by their words at once; more are indexed afterwards
 MOST_CANDIDATES: Final = 5000  # matches that are ranked: all of them would take seconds for a common word
 _LONGEST_WORDS: Final = 100_000  # characters of a resource by which it is found
@@ -106,6 +107,17 @@ class ListCollections(Command, frozen=True):
         return [row[0] for row in rows]
 
 
+class CountOwned(Command, frozen=True):
+    """Count the resources of an owner, up to a limit."""
+
+    owner: str
+    most: int
+
+    def steps(self) -> Result[int]:
+        counted = "SELECT 1 FROM resources WHERE owner = ? LIMIT ?"
+        return read_number(f"SELECT count(*) FROM ({counted}) AS counted", self.owner, self.most)
+
+
 class NewRow(msgspec.Struct, frozen=True):
     key: str | None
     data: str
@@ -121,7 +133,6 @@ class PutResources(Command, frozen=True):
     owner: str
     rows: tuple[NewRow, ...]
     policy: str
-    indexes: bool = True  # False for a part of a large import
 
     def steps(self) -> Result[PutCount]:
         known = yield from self._known()
@@ -153,8 +164,10 @@ class PutResources(Command, frozen=True):
                 counts["changed" if data != old.data else "skipped"] += 1
         positions = yield from self._insert(fresh)
         yield from _mark(positions + changed)
-        if self.indexes and len(positions) + len(changed) <= MOST_INDEXED:
+        if len(positions) + len(changed) <= MOST_INDEXED:
             yield from IndexResources(MOST_INDEXED).steps()
+        else:
+            yield Notify(TOPIC)
         return PutCount(**counts)
 
     def _join(self, old: str, new: str) -> str:
@@ -243,6 +256,19 @@ class IndexResources(Command, frozen=True):
         return len(rows)
 
 
+class MarkUnindexed(Command, frozen=True):
+    """Have all resources indexed if none is: a store that was imported has no index."""
+
+    def steps(self) -> Steps:
+        empty = yield Statement("SELECT 1 FROM resources_text LIMIT 1")
+        if not empty:
+            yield Statement(
+                "INSERT INTO resources_unindexed (position) SELECT position FROM resources WHERE TRUE "
+                "ON CONFLICT DO NOTHING"
+            )
+        return None
+
+
 class CountUnindexed(Command, frozen=True):
     """Count the resources that are not found by their words yet, up to a limit."""
 
@@ -278,10 +304,11 @@ class ReadResources(Command, frozen=True):
     positions: tuple[int, ...]
 
     def steps(self) -> Result[list[StoredResource]]:
-        places = ", ".join("?" * len(self.positions))
-        return read_all(
-            StoredResource, f"SELECT {COLUMNS} FROM resources WHERE position IN ({places})", *self.positions
-        )
+        found: list[StoredResource] = []
+        for part in _parts(self.positions):
+            sql = f"SELECT {COLUMNS} FROM resources WHERE position IN ({', '.join('?' * len(part))})"
+            found += yield from read_all(StoredResource, sql, *part)
+        return found
 
 
 def split_words(text: str, most: int = 16) -> tuple[str, ...]:

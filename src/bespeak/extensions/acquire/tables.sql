@@ -13,7 +13,8 @@ CREATE TABLE resources (
     updated {real} NOT NULL
 );
 CREATE UNIQUE INDEX resources_key ON resources (collection, owner, key) WHERE key IS NOT NULL;
-CREATE INDEX resources_scanned ON resources (collection, owner, position);
+CREATE INDEX resources_scanned ON resources (owner, collection, position);
+CREATE INDEX resources_collection ON resources (collection, position);
 CREATE TABLE resource_versions (
     position BIGINT NOT NULL,
     version BIGINT NOT NULL,
@@ -21,17 +22,6 @@ CREATE TABLE resource_versions (
     updated {real} NOT NULL,
     PRIMARY KEY (position, version)
 ) {keyed};
-CREATE TABLE links (
-    link_id TEXT NOT NULL PRIMARY KEY,
-    owner TEXT NOT NULL,
-    source TEXT NOT NULL,
-    target TEXT NOT NULL,
-    relationship TEXT NOT NULL,
-    metadata TEXT,
-    created {real} NOT NULL
-);
-CREATE UNIQUE INDEX links_source ON links (owner, source, relationship, target);
-CREATE INDEX links_target ON links (target);
 -- Resources whose words are not in the index yet. Large imports are indexed afterwards.
 CREATE TABLE resources_unindexed (position BIGINT NOT NULL PRIMARY KEY);
 {sqlite}CREATE VIRTUAL TABLE resources_text USING fts5(words);

@@ -1,0 +1,1 @@
+"""Integration: data of other systems brought into collections of agents."""
