@@ -8,9 +8,9 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from bespeak.text.source.edit import apply_edits, edits
+from bespeak.text.source.edit import edits
 from bespeak.text.source.pointer import child, parent
-from bespeak.text.source.tree import Change, SyntaxFault, Tree
+from bespeak.text.source.tree import Change, SyntaxFault, Tree, apply_edits
 
 Parser = Callable[[str, str], Tree | SyntaxFault]
 _VALUES = ["x", "", "two words", "a: b", "it's", '"', "é\u2028", "1", 1, -0.5, True, None, [], {}, ["a", {"b": [None]}]]

@@ -109,7 +109,8 @@ def _ai(tree: Tree) -> Subject:
     from bespeak.documents.ai.document import read_ai  # noqa: PLC0415 - as above
 
     root = _table(tree)
-    return Subject(kind="ai", tree=tree, found=tuple(root.findings.found), ai=read_ai(root))
+    document = read_ai(root)  # first: it adds to the findings
+    return Subject(kind="ai", tree=tree, found=tuple(root.findings.found), ai=document)
 
 
 def _agent(tree: Tree) -> Subject:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.documents.adoption.facade import MARKER
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule
 from bespeak.text.source.toml_tree import toml_comments
 
@@ -29,6 +28,8 @@ def check_document(subject: Subject, context: LintContext) -> Iterator[Diagnosti
                 yield WAITING.inside(f"{declared.at}/reviewed", "the endpoint is published as unreviewed", advice)
         return
     text = subject.tree.text
+    from bespeak.documents.adoption.facade import MARKER  # noqa: PLC0415 - loads English, which servers do without
+
     places = [span.start for span in toml_comments(text) if MARKER.match(text, span.start)]
     if places:
         several = len(places) > 1
