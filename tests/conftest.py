@@ -115,7 +115,7 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: objec
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not cases_are_selected(config):
-        items[:] = diagonal(items)
+        items[:] = diagonal(items, both=settings.get_current_profile_name() != "quick")
     # Every run tries other examples. `thorough` tries as many in one run as a test asks for.
     most = None if settings.get_current_profile_name() == "thorough" else settings.default.max_examples
     for item in items:

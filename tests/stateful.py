@@ -49,18 +49,18 @@ class Case(NamedTuple):
     store: str | None
 
 
-def diagonal(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Leave out cases that show again what others show."""
+def diagonal(items: Sequence[pytest.Item], *, both: bool = True) -> list[pytest.Item]:
+    """Leave out cases that show again what others show; without `both`, a single case is recorded only."""
     cases = [_read(item) for item in items]
-    kept = once_each([case for case in cases if case is not None])
+    kept = once_each([case for case in cases if case is not None], both=both)
     return [item for item, case in zip(items, cases, strict=True) if case is None or case in kept]
 
 
-def once_each(cases: Sequence[Case]) -> set[Case]:
+def once_each(cases: Sequence[Case], *, both: bool = True) -> set[Case]:
     """Choose cases so that each runs once, recorded or not.
 
     On PostgreSQL calls are recorded, in a file they are not. Without a choice of stores every second case is recorded,
-    and a test with one case runs both ways.
+    and a test with one case runs both ways if `both` is True.
     """
     found: dict[object, dict[frozenset[tuple[str, int]], int]] = {}
     for case in cases:
@@ -71,7 +71,9 @@ def once_each(cases: Sequence[Case]) -> set[Case]:
         numbers = found[case.test]
         if case.store is not None:
             return case.is_audited == (case.store == "postgres")
-        return len(numbers) == 1 or case.is_audited == bool(numbers[case.others] % 2)
+        if len(numbers) == 1:
+            return both or case.is_audited
+        return case.is_audited == bool(numbers[case.others] % 2)
 
     return {case for case in cases if is_kept(case)}
 

@@ -174,6 +174,7 @@ def test_a_case_runs_with_or_without_records_and_a_single_one_both_ways() -> Non
             for is_audited in (False, True)
         ]
 
+    assert once_each(cases("single", None), both=False) == {Case("single", frozenset({("row", 0)}), True, None)}
     kept = once_each([*cases("single", None), *cases("rows", None, None), *cases("stores", "sqlite", "postgres")])
     assert {(case.test, case.store or dict(case.others)["row"], case.is_audited) for case in kept} == {
         ("single", 0, False),
