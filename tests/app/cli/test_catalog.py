@@ -391,7 +391,7 @@ run_methods = invoking(methods)
 def test_methods_are_listed_by_category_and_shown_with_parameters_results_and_errors() -> None:
     names = [line.split()[0] for line in run_methods("list", "--category", "transact").stdout.splitlines()]
     assert "LOG" in names
-    assert json.loads(run_methods("list", "--json").stdout)[0]["category"] == "transact"
+    assert json.loads(run_methods("list", "--json").stdout)[0]["category"] == "acquire"
     names = [line.split()[0] for line in run_methods("list", "--category", "orchestrate").stdout.splitlines()]
     assert {"PAUSE", "RESUME", "RETRY"} <= set(names)
     assert "'nap' is not a valid standard method" in run_methods("show", "nap", code=2).stderr

@@ -217,7 +217,7 @@ async def test_a_step_that_stays_unclear_is_pending_and_paid_once(provider: Paym
 
 @pytest.mark.process
 async def test_two_servers_on_one_database_share_the_accounts(postgres_dsn: str) -> None:
-    document = ledger("50.00", hold=0.2)
+    document = ledger("50.00", hold=3.0)
     async with (
         keeping(**selling(), document=document, store=open_store(postgres_dsn)) as first,
         keeping(**selling(), document=document, store=open_store(postgres_dsn)) as second,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from decimal import Context, Decimal, InvalidOperation
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.contract.standard.methods import STANDARD
@@ -132,7 +132,7 @@ def _parse_date(text: str, language: str, order: str) -> str | None:
     return moment.isoformat() if found.period == "time" else moment.date().isoformat()
 
 
-@cache
+@lru_cache(maxsize=32)
 def _date_parser(language: str, order: str) -> Any:
     from dateparser.date import DateDataParser  # type: ignore[import-untyped] # noqa: PLC0415 - slow to import
 
@@ -205,7 +205,7 @@ def _read_currency(value: str, locale: Locale | None) -> Found:
     return {"canonical": f"{written} {code}", "amount": written, "currency": code}
 
 
-@cache
+@lru_cache(maxsize=32)
 def _units() -> Any:
     import pint  # noqa: PLC0415 - slow to import
 
@@ -264,7 +264,7 @@ def _country(name: str, locale: Locale | None, *, coded: bool = False) -> str | 
     return known.get(name.lower()) or (name if coded and name in known.values() else None) or None
 
 
-@cache
+@lru_cache(maxsize=32)
 def _country_names(language: str) -> dict[str, str]:
     from babel import Locale  # noqa: PLC0415 - large
 
