@@ -26,6 +26,7 @@ stop() { [ -z "$server" ] || { kill "$server" 2>/dev/null && wait "$server" || t
 trap stop EXIT
 serve() { # serve ARGUMENTS...: start the server and learn its addresses
   stop
+  : >serve.out  # or the lines of the server before are read
   bespeak serve "$@" --agtp 127.0.0.1:0 --http 127.0.0.1:0 --log info >serve.out 2>serve.err &
   server=$!
   tries=0
