@@ -35,6 +35,7 @@ from bespeak.extensions.data.query import DataFilter, as_value
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.concurrency import run_in_thread
 from bespeak.runtime.handling import handler, invalid, read_time, refusal
 from bespeak.runtime.methods.discovery import may_see
 
@@ -209,18 +210,20 @@ async def _search_one(collection: Collection, wanted: _Wanted) -> _Part:
         scored, total, complete = await collection.match(words, filters, limit, offset)
     else:
         # Rows whose words nobody has indexed are read, up to the limit of what a method reads.
-        counts = [(row, float(_count(row, words))) for row in await collection.gather(filters)]
-        scored = [pair for pair in counts if pair[1]]
-        if order:
-            scored = [(row, float(_count(row, words))) for row in sort_rows([row for row, _ in scored], order)]
-        else:
-            scored.sort(key=lambda pair: -pair[1])
+        scored = await run_in_thread(_score, await collection.gather(filters), words, order)
         total, complete, scored = len(scored), True, scored[offset : offset + limit]
     results = [
         {"collection": collection.name, "item": row, "score": score, "highlights": _highlight(row, words)}
         for row, score in scored
     ]
     return _Part(results, total, not complete)
+
+
+def _score(rows: list[Row], words: Sequence[str], order: Sequence[tuple[str, bool]]) -> list[tuple[Row, float]]:
+    """Return the rows that have all words, in an order or the best first."""
+    scored = [(row, float(_count(row, words))) for row in (sort_rows(rows, order) if order else rows)]
+    found = [pair for pair in scored if pair[1]]
+    return found if order else sorted(found, key=lambda pair: -pair[1])
 
 
 def _merge(results: list[dict[str, Any]], order: Sequence[tuple[str, bool]]) -> list[dict[str, Any]]:
@@ -236,12 +239,18 @@ def _merge(results: list[dict[str, Any]], order: Sequence[tuple[str, bool]]) -> 
     return [one for _, one in sorted(ranked, key=lambda pair: pair[0])]
 
 
-def _texts(value: Any, name: str = "") -> list[tuple[str, str]]:
+def _texts(row: Row) -> list[tuple[str, str]]:
     """Return the texts in a row with the names of their members."""
-    if isinstance(value, str):
-        return [(name, value)]
-    members = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    return [pair for key, member in members for pair in _texts(member, f"{name}.{key}" if name else str(key))]
+    found: list[tuple[str, str]] = []
+    waiting: list[tuple[str, Any]] = [("", row)]
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, str):
+            found.append((name, value))
+        elif isinstance(value, Mapping | list):
+            members = list(value.items() if isinstance(value, Mapping) else enumerate(value))
+            waiting += [(f"{name}.{key}" if name else str(key), member) for key, member in reversed(members)]
+    return found
 
 
 def _count(row: Row, words: Sequence[str]) -> int:

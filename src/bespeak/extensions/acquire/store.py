@@ -328,14 +328,14 @@ def _token(*parts: str) -> str:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for member in value.values():
-            yield from _texts(member)
-    elif isinstance(value, list):
-        for member in value:
-            yield from _texts(member)
-    elif value is not None and not isinstance(value, bool):
-        yield str(value)
+    """Yield the texts and numbers in a value, however deep: nothing may fail inside a transaction of others."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict | list):
+            waiting += reversed(list(one.values()) if isinstance(one, dict) else one)
+        elif one is not None and not isinstance(one, bool):
+            yield str(one)
 
 
 def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:

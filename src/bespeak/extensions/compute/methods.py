@@ -45,7 +45,7 @@ async def filter_rows(call: RoutedCall) -> Envelope:
         failed, first = len(reasons), next(iter(reasons), None)
     else:
         filters = read_filters(criteria, "criteria")
-        kept = [row for row in rows if meets(row, filters)]
+        kept = await run_in_thread(lambda: [row for row in rows if meets(row, filters)])
     told = await run_in_thread(write_answer, _FILTER, kept, given.get("output_format", "json"), "rows")
     told |= {"count": len(kept), "examined": len(rows), "failed": failed}
     return Envelope({**told, "first_failure": first} if first else told)
@@ -164,7 +164,8 @@ async def rank(call: RoutedCall) -> Envelope:
     rows = await read_rows(call, _RANK, given["items"], "items")
     if isinstance(criterion, Mapping):
         weights = criterion.get("weights")
-        scores = _weigh(rows, weights) if weights else _count_words(rows, criterion["words"])
+        score, by = (_weigh, weights) if weights else (_count_words, criterion["words"])
+        scores = await run_in_thread(score, rows, by)
         how = "weighted mean of columns scaled to 0..1" if weights else "BM25 over the texts of the items"
     elif any(criterion in row for row in rows):
         scores, how = [_number(row.get(criterion)) for row in rows], f"column {criterion}"
