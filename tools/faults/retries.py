@@ -85,7 +85,7 @@ async def _find_lost(port: int, promised: set[str]) -> set[str]:
         for mark in sorted(left):
             # One attempt is too few for a repetition, so that this only asks what has become of the call.
             told = await _send(pool, "RETRY", "/", {"original_task_id": mark, "max_attempts": 1}, f"look-{mark}")
-            if told is not None and told[0] != 409:
+            if told is not None and told[0] == 200:
                 left.discard(mark)
             if told is not None and told[0] == 409 and told[1]["error"]["code"] == "attempts-exhausted":
                 left.discard(mark)

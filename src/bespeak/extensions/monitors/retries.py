@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,7 +37,8 @@ MOST_BODY: Final = 64 * 1024  # bytes of a request, and of an answer, that are k
 MOST_ATTEMPTS: Final = 20  # attempts of a call, the first included, whatever the caller allows
 LEASE: Final = 60.0  # seconds after which a repetition that its process has not renewed counts as interrupted
 LONGEST_DELAY: Final = 3600.0
-_AT_ONCE: Final = 256  # calls that one process repeats at the same time; the rest is claimed again later
+_AT_ONCE: Final = 256  # calls that one process repeats at the same time
+_MOST_WAITING: Final = 5_000  # calls that wait for their turn, or are repeated; the rest is claimed again later
 _FOR_AGENT: Final = 16  # calls of one agent among them: calls that take long must not hold up those of others
 _TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAILABLE, status.SERVER_ERROR})
 # Credentials are never stored: a call is repeated with the authority that was verified.
@@ -77,6 +78,8 @@ class Retries:
         self._repeated: dict[str, KeptCall] = {}  # calls that this process repeats now, by the id of their record
         self._carried: dict[str, asyncio.Task[None]] = {}
         self._busy: Counter[str] = Counter()  # tasks of each agent
+        self._turns: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(_FOR_AGENT))
+        self._places = asyncio.Semaphore(_AT_ONCE)
         self._dispatcher = dispatcher
 
     def keeps(self, call: RoutedCall) -> bool:
@@ -179,31 +182,14 @@ class Retries:
                 _logger.warning("could not renew the lease of %s: %s", record_id, error)
 
     async def carry(self, records: Sequence[Record]) -> None:
-        """Repeat calls that are due, and promised ones that were interrupted; other interrupted ones have failed."""
+        """Repeat calls that are due, each when its agent and this process have a place for it."""
         for record in records:
-            if record.record_id in self._repeated:
-                continue  # it takes long, and goes on here
-            kept = _decode(record.data)
-            again = kept.delay is not None and kept.attempts < MOST_ATTEMPTS
-            caller = restore_call(kept.authority, self._dispatcher.server, RETRY) if self._enabled else None
-            if not (record.state == SCHEDULED or again) or caller is None or isinstance(caller, Refused):
-                if isinstance(caller, Refused):
-                    _logger.info("%s is not repeated: %s", record.record_id, caller.message)
-                    error = {"error": {"code": caller.code, "message": caller.message}}
-                    kept = msgspec.structs.replace(kept, status=caller.status, answer=error)
-                states = (SCHEDULED, REPEATING)
-                await self._store.do(_change(record.record_id, states, FAILED, kept, fence=record.fence))
-                continue
-            if record.record_id in self._carried:
-                continue
-            if len(self._carried) < _AT_ONCE and self._busy[record.owner] < _FOR_AGENT:
-                self._begin(record, kept, caller)
+            under_way = record.record_id in self._repeated or record.record_id in self._carried
+            if not under_way and len(self._carried) < _MOST_WAITING:
+                self._begin(record)
 
-    def _begin(self, record: Record, kept: KeptCall, caller: RoutedCall) -> None:
-        async def repeat() -> None:
-            await self.repeat(record, kept, restored(kept, caller, Connection(address=kept.authority.address)))
-
-        task = asyncio.get_running_loop().create_task(repeat(), name=record.record_id)
+    def _begin(self, record: Record) -> None:
+        task = asyncio.get_running_loop().create_task(self._take_turn(record), name=record.record_id)
         self._carried[record.record_id] = task
         self._busy[record.owner] += 1
 
@@ -211,13 +197,32 @@ class Retries:
             del self._carried[record.record_id]
             self._busy[record.owner] -= 1
             if not self._busy[record.owner]:
-                del self._busy[record.owner]
+                del self._busy[record.owner], self._turns[record.owner]
             error = None if task.cancelled() else task.exception()
             if error is not None:
                 shown = None if isinstance(error, StoreError) else error
                 _logger.error("%s could not be repeated: %s", record.record_id, error, exc_info=shown)
 
         task.add_done_callback(end)
+
+    async def _take_turn(self, record: Record) -> None:
+        async with self._turns[record.owner], self._places:
+            await self._resume(record)
+
+    async def _resume(self, record: Record) -> None:
+        """Repeat a call that is due or was promised and interrupted; another interrupted one has failed."""
+        kept = _decode(record.data)
+        again = kept.delay is not None and kept.attempts < MOST_ATTEMPTS
+        caller = restore_call(kept.authority, self._dispatcher.server, RETRY) if self._enabled else None
+        if (record.state == SCHEDULED or again) and caller is not None and not isinstance(caller, Refused):
+            await self.repeat(record, kept, restored(kept, caller, Connection(address=kept.authority.address)))
+            return
+        if isinstance(caller, Refused):
+            _logger.info("%s is not repeated: %s", record.record_id, caller.message)
+            error = {"error": {"code": caller.code, "message": caller.message}}
+            kept = msgspec.structs.replace(kept, status=caller.status, answer=error)
+        states = (SCHEDULED, REPEATING)
+        await self._store.do(_change(record.record_id, states, FAILED, kept, fence=record.fence))
 
 
 def _change(record_id: str, allowed_from: tuple[str, ...], state: str, kept: KeptCall, **fields: Any) -> ChangeRecord:
