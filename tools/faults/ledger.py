@@ -101,7 +101,8 @@ class Ledger:
         elif response.status not in (409, 503):
             self.faults.append(f"{request_id} was answered {response.status}: {response.body[:300]!r}")
         elif "retry-after" not in response.headers:
-            self.faults.append(f"{request_id} was answered {response.status} without Retry-After")
+            said = f"{response.status} without Retry-After: {response.body[:300]!r}"
+            self.faults.append(f"{request_id} was answered {said}")
         elif b"idempotency-lease-lost" in response.body:
             self.counts["taken over"] += 1
 
