@@ -105,6 +105,28 @@ async def test_a_handler_that_waits_may_change_state_too() -> None:
         assert (await bench.send("EXECUTE", "/value", {})).json["result"] == {"used": "v"}
 
 
+async def test_a_call_that_was_taken_over_is_not_refused_for_what_the_other_process_did(tmp_path: Path) -> None:
+    inner, started, finish = changing().handler, asyncio.Event(), asyncio.Event()
+    assert hasattr(inner, "target")
+
+    async def handle() -> Any:
+        if not started.is_set():
+            started.set()
+            await finish.wait()
+        return inner.target()
+
+    endpoint = make_endpoint("EXECUTE", "/value", handle, impact="irreversible")
+    document = ServerDocument(idempotency=IdempotencySettings(lease=0.0))
+    async with keeping(endpoint, store=open_store(str(tmp_path / "s.db"), role="shared"), document=document) as bench:
+        slow = asyncio.create_task(bench.send("EXECUTE", "/value", {}, idempotency_key="k"))
+        await started.wait()
+        assert (await bench.send("EXECUTE", "/value", {}, idempotency_key="k")).json["result"] == {"used": "v"}
+        finish.set()
+        answer = await slow
+        assert answer.refusal == (409, "idempotency-lease-lost")
+        assert answer.header("Retry-After")
+
+
 @pytest.mark.requirement("CORE-6.1-11")
 async def test_without_the_store_stateful_calls_are_503_and_others_work() -> None:
     calls = []

@@ -27,7 +27,7 @@ from bespeak.runtime.idempotency import MOST_LOADED, Idempotency, KeptAnswer, Ke
 from bespeak.runtime.identity.agents import STALE
 from bespeak.runtime.responder import Responder
 from bespeak.runtime.sessions import SUSPENDED, TASK_PAUSED
-from bespeak.state.store.commands.idempotency import ListKeys, UseNonce
+from bespeak.state.store.commands.idempotency import ListKeys, Recorded, UseNonce
 from bespeak.state.store.store import Command, Conflict, Sealed, Store
 
 _logger = logging.getLogger(__name__)
@@ -457,11 +457,21 @@ class Settlement:
         if made:  # the answer was built, and storing it failed
             return await self._lost(call)
         if own is not None and done.position < len(own.commands):
-            await self._release(claim)
-            return await self.record(call, self._responder.answer(call, own.answer(done)))
+            return await self._answer_conflict(call, claim, own, done)
         methods = " or ".join(dict.fromkeys(one.method for one, _ in planned))
         refused = Refused(status.CONFLICT, done.reason, f"the store answers {done.reason!r}")
         return await self._commit(call, claim, self._responder.refuse(call, _blame(call, methods, refused)))
+
+    async def _answer_conflict(
+        self, call: RoutedCall, claim: KeyClaim | None, own: Effects, found: Conflict
+    ) -> Response:
+        """Answer a call whose effects cannot be made; what another process did with the same key may be the reason."""
+        if claim is not None and claim.fence is not None:
+            answered = await self._store.read(self._idempotency.find(claim))
+            if isinstance(answered, Recorded):
+                return await self._lost(call)
+        await self._release(claim)
+        return await self.record(call, self._responder.answer(call, own.answer(found)))
 
     def _closing(
         self, call: RoutedCall, claim: KeyClaim | None, response: Response, recorded: Mapping[str, Any] | None = None
