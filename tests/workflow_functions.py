@@ -12,6 +12,8 @@ from tests.service import AGENT, Reply
 from tests.stateful import StatefulBench, keeping
 
 from bespeak import App, Context, Refusal
+from bespeak.extensions.workflows.store import ReleaseWorkflows
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 METHODS = ("RUN", "CHAIN", "PAUSE", "RESUME", "CANCEL", "CHECK", "CONFIRM", "RETRY", "REGISTER")
@@ -77,6 +79,16 @@ class Travel:
         async with keeping(
             *service.endpoints, participants=service.participants, methods=METHODS, store=store, **fields
         ) as bench:
+            yield bench
+
+    @asynccontextmanager
+    async def restarted(self, place: str) -> AsyncIterator[StatefulBench]:
+        """Serve again, as after the lease of a killed process has ended."""
+        store = open_store(place)
+        await store.start()
+        await store.do(ReleaseWorkflows())  # before a server has claimed them: they would be driven twice
+        await store.close()
+        async with self.serving(open_store(place)) as bench:
             yield bench
 
 

@@ -17,7 +17,6 @@ from tests.stateful import StatefulBench
 from tests.workflow_functions import Travel, asked, begin, ended, eventually, output, run
 
 from bespeak import Context, Refusal, Run, StepError
-from bespeak.extensions.workflows.store import ReleaseWorkflows
 from bespeak.state.store.commands.cases import DecideCase, ReadCase
 from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Conflict
@@ -146,14 +145,6 @@ class Interrupted:
         return trip
 
 
-@asynccontextmanager
-async def restarted(travel: Travel, place: str) -> AsyncIterator[StatefulBench]:
-    """Serve again after the lease of a killed process has ended."""
-    async with travel.serving(open_store(place)) as bench:
-        await bench.store.do(ReleaseWorkflows())
-        yield bench
-
-
 @pytest.mark.parametrize("at", ["first", "left", "right", "middle", "m2", "last"])
 async def test_a_run_goes_on_where_its_process_was_killed(at: str, shared_place: str) -> None:
     travel = Travel()
@@ -167,7 +158,7 @@ async def test_a_run_goes_on_where_its_process_was_killed(at: str, shared_place:
         await eventually(killing.reached.is_set)
         before = await bench.bench.server.part("workflows").find(run_id)
     killing.killed = True
-    async with restarted(travel, shared_place) as bench:
+    async with travel.restarted(shared_place) as bench:
         found = await ended(bench, run_id)
         assert found.record.state == "completed", output(found)
         result = output(found)
@@ -214,7 +205,7 @@ async def test_code_that_asks_for_something_else_is_stopped_and_goes_on_when_it_
         assert (report["status"], report["error"]["code"]) == ("stopped", "code-differs")
         assert travel.done == [], "nothing is undone"
     changed = False
-    async with restarted(travels(), shared_place) as bench:
+    async with travels().restarted(shared_place) as bench:
         found = await ended(bench, run_id)
         assert (found.record.state, output(found)) == ("completed", {"it": "paid"})
 
@@ -319,7 +310,7 @@ async def test_a_machine_without_the_version_of_a_run_leaves_it_to_others(shared
             while found.record.due is None or found.record.due > time.time() + 11:
                 found = await ended(bench, run_id, "running")
         assert [row.state for row in found.rows] == ["arrived", "waiting"], "it is put back as it was"
-    async with restarted(travels("trip"), shared_place) as bench:
+    async with travels("trip").restarted(shared_place) as bench:
         assert output(await ended(bench, run_id)) == {"it": "done"}
 
 
@@ -518,7 +509,7 @@ async def test_undoing_goes_on_after_a_crash_and_the_function_does_not_run_again
         run_id = await begin(bench, "trip")
         await eventually(lambda: travel.cancelled == 1)
     travel.cancelling = None
-    async with restarted(travel, shared_place) as bench:
+    async with travel.restarted(shared_place) as bench:
         found = await ended(bench, run_id)
         assert (found.record.state, output(found)["message"], runs) == ("failed", "a mistake", 1)
         assert travel.done[-2:] == ["cancel r-bob", "cancel r-ann"]

@@ -270,8 +270,7 @@ async def test_a_long_pause_before_another_attempt_outlives_a_restart(
     async with travel.serving(open_store(shared_place)) as bench:
         run_id = await begin(bench, "trip")
         await ended(bench, run_id, "sleeping")
-    async with travel.serving(open_store(shared_place)) as bench:
-        await bench.store.do(store.ReleaseWorkflows())
+    async with travel.restarted(shared_place) as bench:
         found = await ended(bench, run_id, "sleeping", "running", "failed")
         assert (found.record.state, tries) == ("sleeping", [1])
 
@@ -318,8 +317,7 @@ async def test_a_step_that_runs_at_most_once_has_failed_after_a_crash(shared_pla
     async with travel.serving(open_store(shared_place)) as bench:
         run_id = await begin(bench, "trip")
         await eventually(lambda: bool(begun))
-    async with travel.serving(open_store(shared_place)) as bench:
-        await bench.store.do(store.ReleaseWorkflows())
+    async with travel.restarted(shared_place) as bench:
         assert (output(await ended(bench, run_id)), len(begun)) == ({"code": "interrupted"}, 1)
 
 
@@ -482,8 +480,7 @@ async def test_what_is_read_before_an_effect_is_noted_before_it(shared_place: st
         found = await bench.bench.server.part("workflows").find(run_id)
         assert [row.asked for row in found.rows] == ["QUERY /fares"]
     travel.held = None
-    async with travel.serving(open_store(shared_place)) as bench:
-        await bench.store.do(store.ReleaseWorkflows())
+    async with travel.restarted(shared_place) as bench:
         await ended(bench, run_id)
         assert (travel.done, travel.keys) == (["book guest-1"], [f"{run_id}-2"] * 2)
 
