@@ -25,7 +25,7 @@ MAPS = "x.map(a, x.map(b, x.map(c, x.map(d, 1))))"
 
 @pytest.fixture
 def expressions() -> Iterator[Expressions]:
-    made = Expressions()
+    made = Expressions(deadline=60.0)  # on a busy machine, memory runs out after the second of a server
     yield made
     made.close()
 
