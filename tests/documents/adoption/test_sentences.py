@@ -108,7 +108,8 @@ def test_narrative_description_is_not_used_as_intent(description: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verb", "form"), [("book", "booked"), ("pay", "paid"), ("submit", "submitted"), ("deny", "denied"), ("set", "set")]
+    ("verb", "form"),
+    [("book", "booked"), ("pay", "paid"), ("submit", "submitted"), ("deny", "denied"), ("shut", "shut")],
 )
 def test_participles(verb: str, form: str) -> None:
     assert participle(verb) == form

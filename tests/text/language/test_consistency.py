@@ -137,6 +137,7 @@ def test_every_suggested_verb_fits_and_an_unknown_word_has_none() -> None:
     ("RETRY", "/order/{id}", "Retries an order on behalf of the requesting agent"),
     ("BORROW", "/borrow/{id}", "Borrows a resource on behalf of the requesting agent"),
     ("BOOKING", "/bookTable", "Books a table on behalf of the requesting agent"),
+    ("BOOK", "/book-", "Books a resource on behalf of the requesting agent"),
     ("DISPATCH", "/", "Dispatches a resource on behalf of the requesting agent"),
 )
 def test_suggested_sentence_begins_with_the_verb_of_the_method(method: str, path: str, sentence: str) -> None:

@@ -38,7 +38,9 @@ _DOUBLING: Final = word_set(
     "stop plan ship scan swap map spot permit submit commit emit remit log transfer cancel flag retag embed infer "
     "snapshot bootstrap"
 )
-_UNCHANGED: Final = word_set("run set split bid read reset broadcast forecast")  # verbs that are their participles
+_UNCHANGED: Final = word_set(  # verbs that are their participles
+    "run set split bid read reset broadcast forecast shut cut put let hit cost hurt cast shed spread upset burst thrust"
+)
 _IRREGULAR: Final = {
     **{verb: verb for verb in _UNCHANGED},
     **word_pairs("auditlog=logged learn=learned relay=relayed"),

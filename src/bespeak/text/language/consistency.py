@@ -181,7 +181,7 @@ def fitting_sentence(method: str, path: str) -> str:
     thing = HUMP.sub(" ", segments[-1]).replace("-", " ").replace("_", " ").lower() if segments else "resource"
     base = classify(method).base or method.lower()
     verb = third_person(base)
-    thing = thing.removeprefix(f"{base} ")
+    thing = thing.removeprefix(f"{base} ").strip() or "resource"  # of `/book-` nothing is left
     return f"{verb.capitalize()} {_with_article(thing)} on behalf of the requesting agent"
 
 

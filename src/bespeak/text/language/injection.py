@@ -7,6 +7,7 @@ an outcome, which address nobody.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -330,7 +331,7 @@ def _judge(sentence: str, *, begins: bool, limit: float | None) -> str:
     """Return the purpose of a sentence that instructs a model; empty for any other."""
     weights = _weights()
     found = features(sentence, begins=begins)
-    weight = sum(weights.get(one, 0.0) for one in found)
+    weight = math.fsum(weights.get(one, 0.0) for one in found)  # exact, so that the order of the set has no say
     # Most sentences are far from it. The patterns take longer to compile than a whole document to judge.
     is_near = weight > _UNLIKELY or not sentence.isascii() or any(stem in sentence for stem in STEMS)
     if is_near and (kind := _phrase(sentence)):
