@@ -15,8 +15,8 @@ from bespeak.text.reading.settings import declared
 
 SECTIONS = {
     "Write a service": (
-        *("App", "Body", "Needs", "Refusal", "Context", "Principal", "Price", "Sold", "EntityChange", "Upload"),
-        *("FileLimits", "Download"),
+        *("App", "Body", "Needs", "Refusal", "Context", "Principal", "Price", "Sold", "EntityChange", "Prediction"),
+        *("Upload", "FileLimits", "Download"),
     ),
     "Write a workflow": ("Run",),
     "Describe a service": (

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bespeak import App
+from bespeak import App, Prediction
 from bespeak.contract.participant import Participant
 
 
@@ -28,3 +28,12 @@ def joining(declare: Callable[[App], Any]) -> tuple[Participant, ...]:
 def contracts(app: App) -> None:
     """Declare the entities that most tests use."""
     app.entity("contract", model=Contract)
+
+
+def estimates(app: App) -> None:
+    """Declare a model."""
+
+    @app.model("price")
+    def price(rooms: int) -> Prediction:
+        """Estimate a price."""
+        return Prediction(rooms * 10.0, confidence=0.75, factors={"rooms": rooms * 10.0})

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from bespeak.contract.schema.file_schema import FileLimits
     from bespeak.contract.service import DataClass, DataManifest, Vocabulary
     from bespeak.errors import BespeakError, ConfigError, ContractError, RemoteProtocolError
+    from bespeak.extensions.compute.models import Prediction
     from bespeak.extensions.data.query import DataQuery
     from bespeak.extensions.reports.report import Chart, Report, Table
     from bespeak.extensions.workflows.functions import Run
@@ -96,6 +97,7 @@ __all__ = [
     "NotFoundError",
     "NothingDiscoveredError",
     "Policies",
+    "Prediction",
     "Price",
     "Principal",
     "ProposalEscalatedError",
@@ -153,6 +155,7 @@ _HOMES = {
     "MethodPolicy": "contract.policy",
     "Needs": "contract.handler",
     "Policies": "contract.policy",
+    "Prediction": "extensions.compute.models",
     "Price": "contract.participant",
     "Principal": "protocol.exchange.principal",
     "Question": "agent.tools.tool_runner",

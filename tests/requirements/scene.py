@@ -17,7 +17,7 @@ from tests.payments import EUR, merchant_headers, sale_of
 from tests.queues import queue_of
 from tests.service import AGENT, Reply, make_endpoint
 from tests.stateful import StatefulBench, keeping
-from tests.things import contracts, joining
+from tests.things import contracts, estimates, joining
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.procedure import Procedure
@@ -136,7 +136,7 @@ async def scene(audit: AuditSettings | None = None) -> AsyncIterator[Scene]:
     async with keeping(
         *endpoints,
         methods=choose_methods(["*"]),
-        participants=(queue_of(), sale_of()[0], *joining(contracts)),
+        participants=(queue_of(), sale_of()[0], *joining(contracts), *joining(estimates)),
         procedures=(procedure,),
         agents=AGENTS,
         document=document,
@@ -281,11 +281,14 @@ CALLS: Final[dict[str, Callable[[Scene], Awaitable[Given]]]] = {
     "VALIDATE": _plain(target={**NEWS, "path": "/news"}, schema={"type": "object"}, strict=True),
     "TRANSFORM": _transform,
     "NORMALIZE": _plain(data=["2026-11-18"], type="date", locale="en-GB"),
+    "PREDICT": _plain(input={"rooms": 2}, model_id="price", confidence_floor=0.5, explain=True),
     "RANK": _plain(items=[{"n": 1}, {"n": 2}], criterion={"weights": {"n": 1}}, limit=1),
+    "CLASSIFY": _plain(items=["an invoice"], taxonomy=["invoice"], multi_label=True, confidence_threshold=0.1),
     "CALCULATE": _plain(expression={"add": {"input": "n"}}, inputs={"n": [1, 2]}, precision=2, currency="EUR"),
     "EVALUATE": _plain(
         target={"n": 0.5}, criteria=[{"name": "n", "value": "n"}], weights={"n": 1}, rubric={"fair": 0.4}
     ),
+    "RECOMMEND": _plain(context="desk", goal="lamp", constraints={"exclude": ["x"]}, limit=1, explain=True),
     "QUOTE": _plain(**NEWS, budget_units=["tokens"]),
     "REGISTER": _plain(entity_type="contract", data={"title": "Lease"}, idempotency_key="k-1"),
     "SUBMIT": _submit,

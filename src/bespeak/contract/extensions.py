@@ -162,7 +162,11 @@ BUNDLED: Final = (
         has_tables=True,
     ),
     KnownExtension(
-        "compute", methods=("FILTER", "VALIDATE", "TRANSFORM", "NORMALIZE", "RANK", "CALCULATE", "EVALUATE")
+        "compute",
+        methods=(
+            *("FILTER", "VALIDATE", "TRANSFORM", "NORMALIZE", "PREDICT"),
+            *("RANK", "CLASSIFY", "CALCULATE", "EVALUATE", "RECOMMEND"),
+        ),
     ),
     KnownExtension("integrate", methods=("IMPORT",)),
     KnownExtension("files", needed_by=("files",), tables={"files": "settings:FileSettings"}),

@@ -24,9 +24,12 @@ READS = {
     "VALIDATE",
     "TRANSFORM",
     "NORMALIZE",
+    "PREDICT",
     "RANK",
+    "CLASSIFY",
     "CALCULATE",
     "EVALUATE",
+    "RECOMMEND",
 }
 SUMMARY = {"QUOTE", "CHECK", *READS}
 """Methods that the summary of the draft lists as idempotent and as not changing state (Tier 2 9)."""

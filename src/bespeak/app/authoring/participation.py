@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -90,6 +92,54 @@ class Participation:
         return self._add_one(
             "report", name, "REPORT", "informational", errors=errors, scopes=scopes, description=description
         )
+
+    def model(
+        self,
+        name: str,
+        *,
+        onnx: str | Path | None = None,
+        input: Any = None,  # noqa: A002 - what it is for who calls it
+        baseline: Mapping[str, Any] | None = None,
+        scopes: Sequence[str] = (),
+        errors: Mapping[str, str] | None = None,
+        description: str = "",
+    ) -> Callable[[_Function], _Function]:
+        """Declare the decorated function as a model, which agents ask with PREDICT. It is returned unchanged.
+
+        Its parameters are the members of one row of input. It returns a number, a label (a text, a Literal, a flag), or
+        a `Prediction` with its confidence. It runs in the authority of the agent that asks, and must change nothing.
+
+        - `onnx` is an ONNX file instead of a function. `input` is the type of a row, or the decorated class is. A
+          relative path is resolved against the calling file. The file is read once, here. It needs the extra `onnx`.
+        - `baseline` has values of members with which predictions are compared to explain them.
+        - `scopes` are those that an agent needs to use the model.
+        """
+        caller = sys._getframe(1).f_globals.get("__file__", "")
+
+        def declare(subject: Any) -> Any:
+            # Imported here, because a service without models does not load their extension.
+            from bespeak.extensions.compute.models import ModelOptions, in_batches, load_onnx  # noqa: PLC0415
+
+            prose = parse_docstring(inspect.getdoc(subject) if onnx is None else None)
+            try:
+                made = in_batches(subject) if onnx is None else load_onnx(Path(caller).parent / onnx, subject)
+            except ContractError as error:
+                place = f"{locate(subject)}: " if onnx is None else ""
+                raise ContractError(f"{place}the model {name[:80]!r} cannot be declared: {error}") from None
+            options = ModelOptions(made[1], baseline or {})
+            unknown = next((member for member in options.baseline if member not in options.members), None)
+            if unknown is not None:
+                raise ContractError(
+                    f"the model {name[:80]!r} has a baseline for {unknown!r}, which is not in its input"
+                )
+            more: dict[str, Any] = {"errors": {**prose.errors, **(errors or {})}, "scopes": scopes, "options": options}
+            more["description"] = description or prose.intent
+            self._add_one("model", name, "PREDICT", "informational", **more)(made[0])
+            return subject
+
+        if onnx is not None and input is not None:
+            declaring(declare)(input)
+        return declaring(declare)
 
     def sale(
         self, name: str, *, scopes: Sequence[str] = (), errors: Mapping[str, str] | None = None, description: str = ""

@@ -22,6 +22,7 @@ from bespeak.contract.standard.definition import (
     Schema,
     StandardMethod,
     list_of,
+    members,
     object_of,
     one_of,
 )
@@ -41,6 +42,19 @@ _WEIGHTS: Final[Schema] = {
     "maxProperties": 64,
     "additionalProperties": {"type": "number", "minimum": -1000, "maximum": 1000},
 }
+
+_MODEL_ERRORS: Final = (
+    MethodError("unknown-model", status.UNPROCESSABLE, "The caller may use no such model."),
+    MethodError("invalid-input", status.UNPROCESSABLE, "The model cannot take the values of a row."),
+    MethodError("model-failed", status.UNAVAILABLE, "The model has failed; the log of the server has the reason."),
+)
+_INPUT: Final = {"type": ["object", "array", "string"], "items": OBJECT, "minLength": 1, "maxLength": 256}
+_LABEL: Final = object_of(members("label: NAME, description?: TEXT, keywords?: [NAME], examples?: [TEXT]"), closed=True)
+_LABELS: Final = list_of({"oneOf": [NAME, _LABEL]}, least=1, most=500)
+_IDS: Final = list_of({"type": ["string", "integer"]}, most=100)
+_NAMES: Final = {"oneOf": [NAME, list_of(NAME, least=1, most=64)]}
+_COLUMNS: Final = object_of({"maximize?": _NAMES, "minimize?": _NAMES}, closed=True)
+_BUDGET: Final = object_of({"column": NAME, "max": NUMBER}, closed=True)
 
 _method = partial(StandardMethod, category="compute", stateless=True)
 COMPUTE: Final[tuple[StandardMethod, ...]] = (
@@ -151,6 +165,24 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         ),
     ),
     _method(
+        name="PREDICT",
+        description="Applies a model of the service to an object, to rows or to a collection.",
+        intent="Predict a value or a label with a model.",
+        outcome="A prediction is returned for each row, with the confidence and the factors that there are.",
+        # The input is one object, rows, the name of a collection, or {"collection": ..., "filter": ...}.
+        takes=members("input: INPUT, model_id?: NAME, confidence_floor?: SHARE, explain?: FLAG", INPUT=_INPUT),
+        returns=members(
+            "model_id: NAME, predictions: [OBJECT], count: COUNT, withheld: COUNT, confidence_method: NAME,"
+            "explanation_method?: NAME"
+        ),
+        errors=(
+            *READING,
+            MethodError("model-required", status.BAD_REQUEST, "The service has several models; name one."),
+            *_MODEL_ERRORS,
+        ),
+        joined_by="model",
+    ),
+    _method(
         name="RANK",
         description="Orders items by a column, an expression, weighted columns or the words of a text.",
         intent="Rank items by a criterion.",
@@ -169,6 +201,24 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         },
         returns={"ranked": list_of(OBJECT, most=10_000), "count": COUNT, "unranked": COUNT, "method": NAME},
         errors=(*READING, *EXPRESSIONS),
+    ),
+    _method(
+        name="CLASSIFY",
+        description="Assigns labels of a taxonomy to texts and rows, by their words or by a model of the service.",
+        intent="Classify items by a known scheme.",
+        outcome="Each item is returned with its labels and their confidence; one that fits no label has none.",
+        takes={
+            "items": {**ROWS, "items": {"type": ["string", "object"]}, "description": f"Texts. {ROWS['description']}"},
+            # Labels, the name of a collection with a column `label` or `name`, or {"model": ...}.
+            "taxonomy": {"oneOf": [_LABELS, NAME, object_of({"model": NAME}, closed=True)]},
+            **members("multi_label?: FLAG, confidence_threshold?: SHARE"),
+        },
+        returns=members("classified: [OBJECT], count: COUNT, unassigned: COUNT, method: NAME, confidence_method: NAME"),
+        errors=(
+            *READING,
+            MethodError("invalid-taxonomy", status.BAD_REQUEST, "The taxonomy does not tell its labels apart."),
+            *_MODEL_ERRORS,
+        ),
     ),
     _method(
         name="CALCULATE",
@@ -230,5 +280,30 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
             "method": NAME,
         },
         errors=EXPRESSIONS,
+    ),
+    _method(
+        name="RECOMMEND",
+        description="Recommends rows of a collection for a context and a goal, within hard limits.",
+        intent="Recommend items for a context.",
+        outcome="The best rows are returned in order, each with its score, rationale and confidence.",
+        takes={
+            # A text, or an object: `history` and `liked` are ids, `preferences` a filter that is not a limit.
+            "context": {
+                "type": ["string", "object"],
+                "properties": {"history": _IDS, "liked": _IDS, "preferences": CONDITIONS},
+            },
+            # Words, or columns: {"maximize": "rating", "minimize": ["price"]}.
+            "goal": {"oneOf": [LINE, {**_COLUMNS, "minProperties": 1}]},
+            "constraints?": object_of({"filter?": CONDITIONS, "exclude?": _IDS, "budget?": _BUDGET}, closed=True),
+            **members("from?: NAME, limit?: 1..1000, explain?: FLAG"),
+        },
+        returns=members(
+            "collection: NAME, recommendations: [OBJECT], count: COUNT, candidates: COUNT, unscored: COUNT,"
+            "method: NAME, confidence_method: NAME"
+        ),
+        errors=(
+            *READING,
+            MethodError("collection-required", status.BAD_REQUEST, "There are several collections; name one."),
+        ),
     ),
 )

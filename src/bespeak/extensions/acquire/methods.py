@@ -239,7 +239,7 @@ def _merge(results: list[dict[str, Any]], order: Sequence[tuple[str, bool]]) -> 
     return [one for _, one in sorted(ranked, key=lambda pair: pair[0])]
 
 
-def _texts(row: Row) -> list[tuple[str, str]]:
+def texts_of(row: Row) -> list[tuple[str, str]]:
     """Return the texts in a row with the names of their members."""
     found: list[tuple[str, str]] = []
     waiting: list[tuple[str, Any]] = [("", row)]
@@ -255,7 +255,7 @@ def _texts(row: Row) -> list[tuple[str, str]]:
 
 def _count(row: Row, words: Sequence[str]) -> int:
     """Return how often the words are in the texts of a row; 0 if one of them is not."""
-    found = split_words(" ".join(text for _, text in _texts(row)), most=100_000)
+    found = split_words(" ".join(text for _, text in texts_of(row)), most=100_000)
     counts = [found.count(word) for word in words]
     return sum(counts) if all(counts) else 0
 
@@ -264,7 +264,7 @@ def _highlight(row: Row, words: Sequence[str]) -> dict[str, str]:
     """Return parts of texts in which words are marked with asterisks, by their members."""
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)", re.IGNORECASE)
     shown: dict[str, str] = {}
-    for name, text in _texts(row):
+    for name, text in texts_of(row):
         place = pattern.search(text)
         if place is not None and len(shown) < _MOST_HIGHLIGHTS:
             part = text[max(place.start() - _AROUND, 0) : place.end() + _AROUND]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from bespeak.extensions.compute.matching import classify, recommend
 from bespeak.extensions.compute.methods import calculate, evaluate, filter_rows, rank, validate
+from bespeak.extensions.compute.models import predict
 from bespeak.extensions.compute.normalize import normalize
 from bespeak.extensions.compute.transform import transform
 from bespeak.runtime.extension import Extension
@@ -16,8 +18,11 @@ compute: Final = Extension(
         "VALIDATE": validate,
         "TRANSFORM": transform,
         "NORMALIZE": normalize,
+        "PREDICT": predict,
         "RANK": rank,
+        "CLASSIFY": classify,
         "CALCULATE": calculate,
         "EVALUATE": evaluate,
+        "RECOMMEND": recommend,
     },
 )

@@ -164,7 +164,7 @@ async def rank(call: RoutedCall) -> Envelope:
     rows = await read_rows(call, _RANK, given["items"], "items")
     if isinstance(criterion, Mapping):
         weights = criterion.get("weights")
-        score, by = (_weigh, weights) if weights else (_count_words, criterion["words"])
+        score, by = (weigh, weights) if weights else (_count_words, criterion["words"])
         scores = await run_in_thread(score, rows, by)
         how = "weighted mean of columns scaled to 0..1" if weights else "BM25 over the texts of the items"
     elif any(criterion in row for row in rows):
@@ -192,7 +192,7 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _weigh(rows: Sequence[Row], weights: Mapping[str, float]) -> list[float | None]:
+def weigh(rows: Sequence[Row], weights: Mapping[str, float]) -> list[float | None]:
     """Scale each column to 0..1 and return weighted means; a negative weight prefers small values."""
     total = sum(map(abs, weights.values())) or 1.0
     scores: list[float | None] = [0.0] * len(rows)

@@ -1,4 +1,4 @@
-"""The cosine of the draft's pass 6, if vectors are installed: shown to people, never decisive."""
+"""Vectors of texts, if they are installed, and the cosine of the draft's pass 6, which is never decisive."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ def embed(texts: Sequence[str]) -> Any | None:
     """Return a matrix with a vector of length 1 for each text; None without the extra `embeddings`."""
     model = _model()
     return None if model is None else model.embed([text[:_LONGEST] for text in texts], norm=True)
+
+
+def cosines(texts: Sequence[str], others: Sequence[str]) -> list[list[float]] | None:
+    """Return the cosine of each text with each of the others; None without the extra `embeddings`."""
+    one, other = (embed(side) if side else None for side in (texts, others))
+    return None if one is None or other is None else (one @ other.T).tolist()
 
 
 @lru_cache(maxsize=1)
