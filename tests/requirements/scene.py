@@ -19,6 +19,7 @@ from tests.service import AGENT, Reply, make_endpoint
 from tests.stateful import StatefulBench, keeping
 from tests.things import contracts, estimates, joining
 
+from bespeak import App
 from bespeak.contract.agent import Agent
 from bespeak.contract.procedure import Procedure
 from bespeak.contract.standard.methods import choose_methods
@@ -49,6 +50,7 @@ SCOPES: Final = (
     "documents:sign",
     "messages:send",
     "news:read",
+    "orders:pull",
     "payments:purchase",
 )
 AGENTS: Final = (
@@ -68,6 +70,13 @@ class Given(NamedTuple):
 def deliver_text(recipient: str, letter: dict[str, Any]) -> dict[str, Any]:
     """Deliver a message by sms."""
     return {"to": recipient}
+
+
+def declare(app: App) -> None:
+    """Declare what needs no function."""
+    contracts(app)
+    estimates(app)
+    app.queue("orders", model=dict[str, int])
 
 
 class Scene:
@@ -136,7 +145,7 @@ async def scene(audit: AuditSettings | None = None) -> AsyncIterator[Scene]:
     async with keeping(
         *endpoints,
         methods=choose_methods(["*"]),
-        participants=(queue_of(), sale_of()[0], *joining(contracts), *joining(estimates)),
+        participants=(queue_of(), sale_of()[0], *joining(declare)),
         procedures=(procedure,),
         agents=AGENTS,
         document=document,
@@ -241,6 +250,11 @@ async def _scan(it: Scene) -> Given:
     return Given({**body, "cursor": (await it.result("SCAN", body))["cursor"]})
 
 
+async def _pull(it: Scene) -> Given:
+    await it.result("SUBMIT", {"target": "orders", "payload": {"n": 1}})
+    return Given({"source": "orders", "max_items": 1, "visibility_timeout": 60})
+
+
 async def _find(it: Scene) -> Given:
     await _resource(it)
     return Given({"criteria": {}, "namespace": "resources", "limit": 1})
@@ -276,6 +290,7 @@ CALLS: Final[dict[str, Callable[[Scene], Awaitable[Given]]]] = {
     "FETCH": _fetch,
     "SEARCH": _search,
     "SCAN": _scan,
+    "PULL": _pull,
     "FIND": _find,
     "FILTER": _plain(data=[{"n": 1}, {"n": 2}], criteria={"n": {"min": 2}}, output_format="json"),
     "VALIDATE": _plain(target={**NEWS, "path": "/news"}, schema={"type": "object"}, strict=True),

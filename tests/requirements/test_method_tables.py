@@ -45,6 +45,7 @@ def optional(method: str) -> list[str]:
     "METHODS-3.1-1",
     "METHODS-3.2-1",
     "METHODS-3.3-1",
+    "METHODS-3.4-1",
     "METHODS-3.5-1",
     "METHODS-4.2-1",
     "METHODS-4.2-2",
@@ -213,6 +214,7 @@ async def test_an_idempotent_call_that_is_repeated_is_answered_alike_and_changes
 
 
 @pytest.mark.requirement(
+    "METHODS-3.4-7",
     "METHODS-5.2-6",
     "METHODS-5.3-6",
     "METHODS-5.4-9",

@@ -128,7 +128,7 @@ BUNDLED: Final = (
     ),
     KnownExtension(
         "queues",
-        methods=("SUBMIT",),
+        methods=("SUBMIT", "PULL"),
         hooks={"enqueue": "queues:enqueue"},
         has_tables=True,
         commands=(

@@ -358,6 +358,21 @@ async def run_function(
     raise RefusedError(Refused(number_of, code, message, details, headers))
 
 
+async def read_model(call: RoutedCall, joined: Joined, by: StandardMethod | int, member: str) -> Any:
+    """Return a member of the input as the model of a participant has accepted it."""
+    try:
+        return await run_function(call, joined.routes["read"], {"data": call.input[member]})
+    except RefusedError as error:
+        if error.refused.code != "input-validation-failed":
+            raise
+        wrong = [(one["pointer"].removeprefix("/data"), one["message"]) for one in error.refused.details["violations"]]
+        violations = [{"field": f"/{member}{pointer}", "message": message} for pointer, message in wrong]
+        named, schema = joined.participant, joined.routes["read"].endpoint.output_schema
+        message = f"The {member} is not valid for the {named.kind} {named.name}: {violations[0]['message']}."
+        details = {"field": violations[0]["field"], "violations": violations, "schema": schema}
+        raise refusal(by, f"invalid-{member}", message, **details) from None
+
+
 def may_pass_later(refused: Refused) -> bool:
     """Return True for failures and refusals that another attempt may not meet."""
     return refused.status >= status.SERVER_ERROR or refused.status in _AGAIN

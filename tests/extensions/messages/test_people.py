@@ -20,7 +20,7 @@ from bespeak.extensions.messages.people import ask_person
 from bespeak.extensions.messages.posting import TOPIC
 from bespeak.extensions.messages.settings import PersonSettings
 from bespeak.extensions.messages.store import ListMessages, NextOutbox
-from bespeak.extensions.queues import queues
+from bespeak.extensions.queues import store
 from bespeak.extensions.queues.store import ListItems
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.runtime.call import Call, RoutedCall
@@ -334,7 +334,7 @@ async def test_a_function_takes_what_is_sent_and_a_mail_is_sent_too() -> None:
 async def test_a_function_runs_in_the_authority_of_the_sender_with_a_stable_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(queues, "_FIRST_DELAY", 0.0)
+    monkeypatch.setattr(store, "_FIRST_DELAY", 0.0)
     seen: list[tuple[Any, str]] = []
 
     def show(message: str, context: Context) -> None:

@@ -21,7 +21,8 @@ from bespeak.contract.agent import Agent
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.extensions.messages.store import PutInChannel
-from bespeak.extensions.queues import methods, queues
+from bespeak.extensions.queues import methods
+from bespeak.extensions.queues import store as items
 from bespeak.extensions.queues.store import ClaimItems, CountItems, Item, retry_item
 from bespeak.runtime.handling import OpenLimit
 from bespeak.runtime.identity.authority import Authority
@@ -92,7 +93,7 @@ async def test_a_refusal_is_final_and_its_reason_is_kept() -> None:
 async def test_a_failure_is_tried_again_with_the_same_key_until_the_retries_are_used_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(queues, "_FIRST_DELAY", 0.0)
+    monkeypatch.setattr(items, "_FIRST_DELAY", 0.0)
     keys: list[str] = []
 
     def fail(context: Context) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -56,6 +57,7 @@ class Participation:
         self,
         name: str,
         *,
+        model: Any = None,
         concurrency: int = 4,
         retries: int = 5,
         lease: float = 60.0,
@@ -73,9 +75,33 @@ class Participation:
         - `concurrency` is the number of items that one process works on at the same time.
         - `lease` is the number of seconds after which another process takes over the item of one that has died.
         - `scopes` are those that an agent needs to use the queue.
+        - `model` is the type of the payload of a queue on which agents work with PULL, if they hold the scope
+          `NAME:pull`. Call `app.queue("orders", model=Order)` as it is: such a queue has no function.
         """
         options = QueueOptions(concurrency=concurrency, retries=retries, lease=lease, scopes=tuple(scopes))
-        return self._add_one("queue", name, "SUBMIT", impact, errors=errors, description=description, options=options)
+        details: dict[str, Any] = {"errors": errors, "description": description, "options": options}
+        if model is not None:
+            pulled = {**details, "methods": ("SUBMIT", "PULL")}
+            self._add_one("queue", name, "SUBMIT", "informational", role="read", **pulled)(_reader_of(model))
+        return self._add_one("queue", name, "SUBMIT", impact, **details)
+
+    def formula(self, name: str, formula: Mapping[str, Any], *, description: str = "") -> None:
+        """Declare a formula for CALCULATE, which agents name as `{"formula": NAME}`; it is checked now.
+
+        It has the form of those that agents send: `{"multiply": [{"input": "net"}, "1.19"]}`.
+        """
+        # Imported here, because a service without formulas does not load their extension.
+        from bespeak.extensions.compute.formula import FormulaError, check_formula  # noqa: PLC0415
+
+        made = Participant(kind="formula", name=name, functions={}, methods=("CALCULATE",), options=deepcopy(formula))
+        fault = made.find_fault(self._participants)
+        try:
+            check_formula(formula)
+        except FormulaError as error:
+            fault = fault or str(error)
+        if fault is not None:
+            raise ContractError(f"the formula {name[:80]!r} cannot be declared: {fault}")
+        self._participants.append(replace(made, description=description))
 
     def report(
         self, name: str, *, scopes: Sequence[str] = (), errors: Mapping[str, str] | None = None, description: str = ""
@@ -223,12 +249,7 @@ class Participation:
         entity is registered, transferred or cancelled. A Refusal stops the change. What the hook adds with its Context,
         such as `context.notify`, is one transaction with it.
         """
-
-        async def read(data: Any) -> Any:
-            return data
-
-        read.__annotations__ = {"data": model, "return": model}
-        options = EntityOptions(scopes=tuple(scopes))
+        options, read = EntityOptions(scopes=tuple(scopes)), _reader_of(model)
         self._add_one(ENTITY, name, "REGISTER", "informational", role="read", errors=errors, options=options)(read)
         return self._add_one(ENTITY, name, "REGISTER", "irreversible", role="changed", errors=errors, options=options)
 
@@ -365,6 +386,16 @@ class Participation:
             known = {error.name for error in method_errors(joined)}
             errors |= {error.name: error.description for error in bound[0].errors if error.name not in known}
         self._participants.append(replace(participant, errors=errors))
+
+
+def _reader_of(model: Any) -> Callable[..., Any]:
+    """Return a function that takes data of a model, and returns them as the model has accepted them."""
+
+    async def read(data: Any) -> Any:
+        return data
+
+    read.__annotations__ = {"data": model, "return": model}
+    return read
 
 
 def _find_letter_fault(_participant: Participant, _role: str, endpoint: Endpoint) -> str | None:

@@ -1,4 +1,4 @@
-"""ACQUIRE: methods that retrieve data, resources or state without changing them (Tier 2 3)."""
+"""ACQUIRE: methods that retrieve data, resources or state; only PULL changes anything (Tier 2 3)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from bespeak.contract.standard.definition import (
     FLAG,
     INVALID_TIME,
     LATE,
+    LINE,
     NAME,
     NO_COLLECTION,
     OBJECT,
@@ -22,6 +23,8 @@ from bespeak.contract.standard.definition import (
     MethodError,
     StandardMethod,
     list_of,
+    members,
+    object_of,
     one_of,
 )
 from bespeak.protocol import status
@@ -37,6 +40,8 @@ _SORT: Final = {
     "maxItems": 8,
     "description": "Columns to sort by; `-` before one means descending.",
 }
+_HELD: Final = members("item_id: NAME, receipt: NAME")
+_PULLED: Final = members("payload: ANYTHING, attempts: 1.., submitted_at: TIME, visible_until: TIME, submitter: NAME")
 NAMESPACES: Final = ("agents", "endpoints", "entities", "resources", "data")  # what FIND looks for
 
 _method = partial(StandardMethod, category="acquire", stateless=True)
@@ -109,6 +114,33 @@ ACQUIRE: Final[tuple[StandardMethod, ...]] = (
             LATE,
             MethodError("invalid-cursor", status.BAD_REQUEST, "The cursor is of another scan or another agent."),
         ),
+    ),
+    _method(
+        name="PULL",
+        description="Takes items from a queue for the caller to work on, and ends those that it has worked on.",
+        intent="Pull pending items from a queue.",
+        outcome="The items are hidden from others until their time is over, and returned with a receipt of each.",
+        impact="reversible",
+        idempotent=False,
+        stateless=False,
+        takes={
+            # Without items to pull (0), it only ends those that the caller holds.
+            **members("source: NAME, max_items?: 0..100"),
+            "visibility_timeout?": {"type": "number", "minimum": 1, "maximum": 86400},
+            "acknowledge?": list_of(object_of({**_HELD, "result?": ANYTHING}, closed=True), most=100),
+            # An item that is given back comes again, as often as the queue tries; `final` ends it.
+            "reject?": list_of(object_of({**_HELD, "reason": LINE, "final?": FLAG}, closed=True), most=100),
+        },
+        returns=members(
+            "source: NAME, items: [ITEM], count: COUNT, settled: [SETTLED]",
+            ITEM=object_of({**_HELD, **_PULLED}),
+            SETTLED=object_of(members("item_id: NAME, status: done | queued | dead")),
+        ),
+        errors=(
+            MethodError("unknown-queue", status.NOT_FOUND, "There is no queue of this name that the agent may pull."),
+            MethodError("not-held", status.CONFLICT, "The agent does not hold an item that it ends (any more)."),
+        ),
+        joined_by="queue",
     ),
     _method(
         name="FIND",

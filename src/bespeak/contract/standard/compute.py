@@ -226,6 +226,7 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         intent="Calculate a value from named inputs.",
         outcome="The result is returned with the inputs and the formula that gave it.",
         takes={
+            # An expression in CEL; a formula; or the name of one that the service declares: {"formula": "vat"}.
             "expression": {"type": ["string", "object"], "minLength": 1, "maxLength": 4000, "maxProperties": 2},
             "inputs": {"type": "object", "maxProperties": 256},
             "precision?": {"type": "integer", "minimum": 0, "maximum": 20},
@@ -236,11 +237,13 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
             "inputs": OBJECT,
             "expression": ANYTHING,
             "method": NAME,
+            "formula?": NAME,
             "precision?": COUNT,
             "currency?": NAME,
         },
         errors=(
             MethodError("invalid-formula", status.BAD_REQUEST, "The formula is not valid."),
+            MethodError("unknown-formula", status.UNPROCESSABLE, "The service has no formula of this name."),
             MethodError("not-computable", status.UNPROCESSABLE, "The formula has no value for these inputs."),
             *EXPRESSIONS,
         ),

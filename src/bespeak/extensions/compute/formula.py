@@ -51,6 +51,11 @@ class FormulaError(Exception):
         self.is_formula = is_formula
 
 
+def check_formula(formula: Any) -> None:
+    """Check a formula without its inputs. Raises FormulaError."""
+    _compute(formula, None, 0, [0])
+
+
 def compute(formula: Any, inputs: Mapping[str, Any]) -> Decimal:
     """Return the value of a formula. Raises FormulaError."""
     parts = [0]
@@ -62,7 +67,8 @@ def compute(formula: Any, inputs: Mapping[str, Any]) -> Decimal:
         raise FormulaError("a result is not a number, or has more than 1,000 digits", is_formula=False) from None
 
 
-def _compute(formula: Any, inputs: Mapping[str, Any], depth: int, parts: list[int]) -> Decimal:
+def _compute(formula: Any, inputs: Mapping[str, Any] | None, depth: int, parts: list[int]) -> Decimal:
+    """Compute a formula, or only check it if there are no inputs."""
     parts[0] += 1
     if depth > _DEEPEST or parts[0] > _MOST_PARTS:
         raise FormulaError(f"it has more than {_DEEPEST} levels or {_MOST_PARTS} parts")
@@ -72,8 +78,10 @@ def _compute(formula: Any, inputs: Mapping[str, Any], depth: int, parts: list[in
         raise FormulaError(f"an operation has one name: {', '.join(NAMES)}; got {', '.join(formula)[:80] or 'none'}")
     ((name, given),) = formula.items()
     if name == "input":
-        if not isinstance(given, str) or given not in inputs:
-            raise FormulaError(f"it names the input {given!r:.80}; there are {', '.join(inputs) or 'none'}"[:500])
+        if inputs is None and isinstance(given, str):
+            return Decimal(0)
+        if inputs is None or not isinstance(given, str) or given not in inputs:
+            raise FormulaError(f"it names the input {given!r:.80}; there are {', '.join(inputs or ()) or 'none'}"[:500])
         return read_number(inputs[given], f"the input {given!r:.80}", is_formula=False)
     if name == "if":
         return _choose(given, inputs, depth, parts)
@@ -84,20 +92,21 @@ def _compute(formula: Any, inputs: Mapping[str, Any], depth: int, parts: list[in
     if not least <= len(listed) <= most:
         number = f"{least}" if least == most else f"{least} to {most}"
         raise FormulaError(f"{name} takes {number} values; got {len(listed)}")
-    return operation([_compute(one, inputs, depth + 1, parts) for one in listed])
+    values = [_compute(one, inputs, depth + 1, parts) for one in listed]
+    return Decimal(0) if inputs is None else operation(values)
 
 
-def _listed(name: str, given: Any, inputs: Mapping[str, Any]) -> Sequence[Any]:
+def _listed(name: str, given: Any, inputs: Mapping[str, Any] | None) -> Sequence[Any]:
     """Return the values of an operation: a list of formulas, or an input that is a list of numbers."""
-    if isinstance(given, Mapping) and set(given) == {"input"} and isinstance(inputs.get(given["input"]), list):
-        listed: list[Any] = inputs[given["input"]]
-        return listed
+    if isinstance(given, Mapping) and set(given) == {"input"}:
+        listed = [given] * _OPERATIONS[name][0] if inputs is None else inputs.get(given["input"])
+        given = listed if isinstance(listed, list) else given
     if not isinstance(given, list):
         raise FormulaError(f"{name} takes a list; got {given!r:.60}")
     return given
 
 
-def _choose(given: Any, inputs: Mapping[str, Any], depth: int, parts: list[int]) -> Decimal:
+def _choose(given: Any, inputs: Mapping[str, Any] | None, depth: int, parts: list[int]) -> Decimal:
     """Compute `{"if": [{"less": [a, b]}, then, else]}`."""
     test = given[0] if isinstance(given, list) and len(given) == 3 else None
     name, pair = next(iter(test.items())) if isinstance(test, Mapping) and len(test) == 1 else ("", None)
@@ -105,7 +114,8 @@ def _choose(given: Any, inputs: Mapping[str, Any], depth: int, parts: list[int])
         form = f"a comparison ({', '.join(_COMPARISONS)}) of two values, a value if it holds, and one if not"
         raise FormulaError(f"if takes {form}")
     one, other = (_compute(part, inputs, depth + 1, parts) for part in pair)
-    return _compute(given[1 if _COMPARISONS[name](one, other) else 2], inputs, depth + 1, parts)
+    chosen = given[1:] if inputs is None else (given[1 if _COMPARISONS[name](one, other) else 2],)
+    return [_compute(part, inputs, depth + 1, parts) for part in chosen][-1]
 
 
 def read_number(value: Any, what: str, *, is_formula: bool = True) -> Decimal:

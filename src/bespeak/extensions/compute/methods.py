@@ -234,7 +234,14 @@ def _count_words(rows: Sequence[Row], words: str) -> list[float | None]:
 async def calculate(call: RoutedCall) -> Envelope:
     """Answer CALCULATE /. Formulas are decimal and exact; expressions in CEL have binary numbers."""
     given, expression, inputs = call.input, call.input["expression"], call.input["inputs"]
-    currency, precision = given.get("currency"), given.get("precision")
+    currency, precision, named = given.get("currency"), given.get("precision"), None
+    if isinstance(expression, Mapping) and set(expression) == {"formula"}:
+        named, declared = expression["formula"], call.server.registrar.participants.get("formula", {})
+        if not isinstance(named, str) or named not in declared:
+            known = sorted(declared)
+            message = f"There is no formula {named!r:.80}; there are: {', '.join(known) or 'none'}."
+            raise refusal(_CALCULATE, "unknown-formula", message, field="/expression/formula", formulas=known)
+        expression = declared[named].participant.options
     if currency is not None and precision is None:
         precision = places_of(currency)
     result: Any
@@ -255,8 +262,8 @@ async def calculate(call: RoutedCall) -> Envelope:
             raise refusal(_CALCULATE, code, f"The formula cannot be computed: {error}.", field=f"/{member}") from None
         how = "decimal arithmetic, half up"
     told = {"result": result, "inputs": inputs, "expression": expression, "method": how}
-    told |= {"precision": precision} if precision is not None else {}
-    return Envelope({**told, "currency": currency} if currency else told)
+    more = {"precision": precision, "currency": currency, "formula": named}
+    return Envelope(told | {name: value for name, value in more.items() if value is not None})
 
 
 @handler

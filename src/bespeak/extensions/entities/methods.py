@@ -36,6 +36,7 @@ from bespeak.runtime.handling import (
     find_own,
     invalid,
     new_id,
+    read_model,
     refusal,
     run_function,
     stateful,
@@ -82,7 +83,7 @@ async def register(call: RoutedCall) -> Effects:
     if named == PROCEDURE:
         return await register_procedure(call, MOST_ENTITY_DATA)
     joined = None if named in OWN_TYPES else _find_type(call, named)
-    entity = Entity(named, call.input["data"] if joined is None else await _read_data(call, joined))
+    entity = Entity(named, call.input["data"] if joined is None else await read_model(call, joined, _REGISTER, "data"))
     text = to_json(entity)
     if len(text) > MOST_ENTITY_DATA:
         message = f"An entity may have {MOST_ENTITY_DATA // 1024} KiB; this one has {len(text)} bytes."
@@ -123,21 +124,6 @@ def _find_type(call: RoutedCall, named: str) -> Joined:
         message = f"There is no entity type {named[:80]!r} that this agent may register; there are: {', '.join(known)}."
         raise refusal(_REGISTER, "unknown-entity-type", message, field="/entity_type", entity_types=known)
     return usable[named]
-
-
-async def _read_data(call: RoutedCall, joined: Joined) -> Any:
-    """Return the data as the model of their type has accepted them."""
-    try:
-        return await run_function(call, joined.routes["read"], {"data": call.input["data"]})
-    except RefusedError as error:
-        refused = error.refused
-        if refused.code != "input-validation-failed":
-            raise
-        violations = [{"field": one["pointer"], "message": one["message"]} for one in refused.details["violations"]]
-        message = f"The data are not valid for the type {joined.participant.name}: {violations[0]['message']}."
-        schema = joined.routes["read"].endpoint.output_schema
-        details = {"field": violations[0]["field"], "violations": violations, "schema": schema}
-        raise refusal(_REGISTER, "invalid-data", message, **details) from None
 
 
 async def _tell_hook(call: RoutedCall, entity_id: str, entity: Entity, owner: str, **more: Any) -> None:

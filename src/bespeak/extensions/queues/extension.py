@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bespeak.extensions.queues import methods
-from bespeak.extensions.queues.methods import describe_item, submit
+from bespeak.extensions.queues.methods import confirm_pulled, describe_item, pull, submit
 from bespeak.extensions.queues.queues import Queues
 from bespeak.extensions.queues.store import QUEUED, SUBMISSION
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
@@ -27,7 +27,8 @@ def _open(opening: Opening) -> None:
 
 queues: Final = Extension(
     name="queues",
-    methods={"SUBMIT": submit},
+    methods={"SUBMIT": submit, "PULL": pull},
+    hooks={"confirm items": confirm_pulled},
     kinds={SUBMISSION: RecordKind(cancelling=Cancelling((QUEUED,)), named=True, describe=describe_item)},
     open=_open,
 )

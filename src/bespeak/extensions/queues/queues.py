@@ -12,7 +12,6 @@ import msgspec
 
 from bespeak.contract.participant import QueueOptions
 from bespeak.errors import StoreError
-from bespeak.extensions.messages.posting import Posting, post
 from bespeak.extensions.messages.store import PutInChannel
 from bespeak.extensions.queues.store import (
     DEAD,
@@ -24,22 +23,28 @@ from bespeak.extensions.queues.store import (
     ClaimItems,
     Item,
     NextItem,
+    PulledQueue,
+    ReturnItems,
+    change_item,
     decode_item,
+    delay_after,
+    end_item,
 )
+from bespeak.protocol import status
+from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.handling import RefusedError, ResultJournal, may_pass_later, run_function, to_json
 from bespeak.runtime.identity.authority import Authority, restore_call
-from bespeak.state.store.commands.records import TOPIC, ChangeRecord, ChangeWith, PutRecord, Record, RenewRecords
+from bespeak.runtime.server import Server
+from bespeak.state.store.commands.records import TOPIC, PutRecord, Record, RenewRecords
 from bespeak.state.store.store import Command, Conflict, Store, level_of
 
 _logger = logging.getLogger(__name__)
 
 MOST_RESULT: Final = 256 * 1024  # bytes of a result that are kept
-_FIRST_DELAY: Final = 1.0
-_LONGEST_DELAY: Final = 300.0
 _LONGEST_SLEEP: Final = 5.0  # seconds after which the store is asked again, in case a wake-up was lost
 _PAUSE: Final = 1.0  # seconds after a failure of the store
 _TOO_LARGE: Final = f"The result has more than {MOST_RESULT} bytes; it is not kept."
@@ -51,10 +56,11 @@ class Queues:
     def __init__(self, dispatcher: Dispatcher, store: Store, queues: Mapping[str, Joined]) -> None:
         self._dispatcher = dispatcher
         self._store = store
-        self._queues = queues
+        self._queues = {name: one for name, one in queues.items() if "run" in one.routes}
+        self._pulled = [one for one in queues.values() if "read" in one.routes]
         self._woken = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._working: dict[str, dict[asyncio.Task[None], Record]] = {name: {} for name in queues}
+        self._working: dict[str, dict[asyncio.Task[None], Record]] = {name: {} for name in self._queues}
 
     def start(self) -> None:
         self._store.watch(TOPIC, self._woken.set)
@@ -66,13 +72,13 @@ class Queues:
         working = {task: record for tasks in self._working.values() for task, record in tasks.items()}
         await cancel_tasks(*working)
         for record in working.values():
-            change = _change(record, QUEUED, decode_item(record.data), delay=0.0)
+            change = change_item(record, QUEUED, decode_item(record.data), delay=0.0)
             with suppress(StoreError):  # its lease ends
                 await self._store.do(change)
 
     async def _run(self) -> None:
         renewed = asyncio.get_running_loop().time()
-        shortest = min(options_of(joined).lease for joined in self._queues.values())
+        shortest = min(options_of(joined).lease for joined in (*self._queues.values(), *self._pulled))
         while True:
             self._woken.clear()
             wait = _LONGEST_SLEEP
@@ -114,6 +120,8 @@ class Queues:
             items = tuple((record.record_id, record.fence) for record in self._working[name].values())
             if items:
                 await self._store.do(RenewRecords(RUNNING, items, options_of(joined).lease))
+        for joined in self._pulled:
+            await self._store.do(ReturnItems(pulled_queue(self._dispatcher.server, joined)))
 
     def _finished(self, name: str, task: asyncio.Task[None]) -> None:
         record = self._working[name].pop(task, None)
@@ -132,14 +140,11 @@ class Queues:
             await self._bury(record, item, "interrupted", message)
             return
         call = restore_call(item.authority, self._dispatcher.server, joined.routes["run"].method)
-        if isinstance(call, Refused):
-            await self._bury(record, item, call.code, call.message)
+        ended = judge_item(item, call if isinstance(call, Refused) else call.principal, options)
+        if ended is not None:
+            await self._bury(record, item, ended.code, ended.message)
             return
-        missing = [] if item.joined else call.principal.scopes.missing(options.scopes)
-        if missing:
-            message = f"The agent does not hold {', '.join(missing)} any more."
-            await self._bury(record, item, "scope-violation", message)
-            return
+        assert not isinstance(call, Refused), "it is judged"
 
         def note(body: bytes) -> Command:
             if len(body) > MOST_RESULT:
@@ -156,9 +161,9 @@ class Queues:
             return  # it was noted with the answer, or another process has taken it over
         details = {"details": refused.details} if refused.details else {}
         if may_pass_later(refused) and attempt <= options.retries:
-            delay = min(_FIRST_DELAY * 2 ** (attempt - 1), _LONGEST_DELAY)
             failed = {"code": refused.code, "message": refused.message, **details}
-            await self._store.do(_change(record, QUEUED, msgspec.structs.replace(item, error=failed), delay=delay))
+            again = msgspec.structs.replace(item, error=failed)
+            await self._store.do(change_item(record, QUEUED, again, delay=delay_after(attempt)))
         else:
             await self._bury(record, item, refused.code, refused.message, **details)
 
@@ -185,19 +190,14 @@ def options_of(joined: Joined) -> QueueOptions:
     return options
 
 
-def _change(record: Record, state: str, item: Item, **fields: Any) -> ChangeRecord:
-    return ChangeRecord(
-        record.record_id, (SUBMISSION,), (RUNNING,), state, fence=record.fence, data=to_json(item), **fields
-    )
+def judge_item(item: Item, principal: Principal | Refused, options: QueueOptions) -> Refused | None:
+    """Return why nobody may work on an item any more: it ends with the authority of the agent that submitted it."""
+    if isinstance(principal, Refused):
+        return principal
+    missing = [] if item.joined else principal.scopes.missing(options.scopes)
+    message = f"The agent does not hold {', '.join(missing)} any more."
+    return Refused(status.SCOPE_VIOLATION, "scope-violation", message) if missing else None
 
 
-def end_item(record: Record, item: Item, state: str, server_id: str, **outcome: Any) -> ChangeWith:
-    """Return the command that ends an item, and tells its callback what became of it."""
-    ended = msgspec.structs.replace(item, **{"error": None, **outcome})
-    posting: tuple[Command, ...] = ()
-    if item.callback is not None:
-        told = {"tracking_id": record.record_id, "target": item.queue, "status": state, **ended.outcome}
-        # One item ends once, so that its callback can recognise a posting that comes twice.
-        posted = Posting(f"posting-{record.record_id}", "callback", server_id, told, recipient=record.owner)
-        posting = (post(item.callback, posted),)
-    return ChangeWith(_change(record, state, ended, lifetime=KEPT), posting)
+def pulled_queue(server: Server, joined: Joined) -> PulledQueue:
+    return PulledQueue(joined.participant.name, options_of(joined).retries, server.registrar.service.identity.server_id)

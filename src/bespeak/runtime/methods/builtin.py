@@ -210,9 +210,8 @@ def _output(method: StandardMethod) -> Mapping[str, Any]:
 
 def _with_participants(endpoint: Endpoint, service: Service) -> Endpoint:
     """Publish what functions of the service add to a method: errors, and names that everybody may use."""
-    joined = [
-        one for one in service.participants if any(each.method == endpoint.method for each in one.functions.values())
-    ]
+    taken = [({each.method for each in one.functions.values()} or one.methods, one) for one in service.participants]
+    joined = [one for methods, one in taken if endpoint.method in methods]
     known = {error.name for error in endpoint.errors}
     errors = {name: text for one in joined for name, text in one.errors.items() if name not in known}
     open_to_all = [one.name for one in joined if not (one.scopes or getattr(one.options, "scopes", ()))]
