@@ -15,6 +15,7 @@ from tests.service import build
 from tests.stateful import StatefulBench, keeping
 from tests.things import contracts, joining
 
+from bespeak import App, ContractError
 from bespeak.extensions.compute.formula import NAMES, FormulaError, compute
 from bespeak.state.store.settings import open_store
 
@@ -187,12 +188,43 @@ async def test_calculate_refuses_formulas_without_a_value() -> None:
         assert await code(bench, "CALCULATE", expression="1", inputs={}, currency="EUR") == (422, "invalid-currency")
 
 
+VAT: dict[str, Any] = {"if": [{"less": [{"input": "n"}, 0]}, 0, {"add": {"input": "lines"}}]}
+
+
+@pytest.mark.requirement("METHODS-4.10-1")
+async def test_a_formula_of_the_service_is_named_checked_and_echoed() -> None:
+    def declare(app: App) -> None:
+        app.formula("vat", VAT, description="Value added tax")
+        wrong: list[tuple[str, Any, str]] = [
+            ("vat", VAT, "another formula has its name"),
+            ("Other", VAT, "lower-case words"),
+            ("branch", {"if": [{"less": [1, 2]}, 1, {"fly": [1]}]}, "'fly' is not an operation"),
+            ("text", "a * 2", "must be a number"),
+            ("list", {"add": {"x": 1}}, "takes a list"),
+            ("input", {"input": 3}, "names the input"),
+        ]
+        for name, formula, fault in wrong:
+            with pytest.raises(ContractError, match=fault):
+                app.formula(name, formula)
+
+    async with keeping(participants=joining(declare)) as bench:
+        found = await good(bench, "CALCULATE", expression={"formula": "vat"}, inputs={"n": 1, "lines": [1, "2.5"]})
+        assert (found["result"], found["formula"], found["expression"]) == ("3.5", "vat", VAT)
+        for name in ("tax", 7):
+            refused = await bench.send("CALCULATE", "/", {"expression": {"formula": name}, "inputs": {}})
+            assert (refused.refusal, refused.error["formulas"]) == ((422, "unknown-formula"), ["vat"])
+        manifest = (await bench.send("DISCOVER", "/", agent=None)).json
+        published = next(one for one in manifest["endpoints"] if one["method"] == "CALCULATE")
+        assert published["description"].endswith("This service has: vat.")
+
+
 @given(FORMULAS)
 def test_any_formula_has_a_finite_value_or_is_refused(formula: Any) -> None:
     try:
         value = compute(formula, {"x": 2})
     except FormulaError:
         return
+    compute(formula, None)  # what has a value is valid without its inputs
     assert isinstance(value, Decimal)
     assert value.is_finite()
 

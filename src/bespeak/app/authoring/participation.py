@@ -91,12 +91,12 @@ class Participation:
         It has the form of those that agents send: `{"multiply": [{"input": "net"}, "1.19"]}`.
         """
         # Imported here, because a service without formulas does not load their extension.
-        from bespeak.extensions.compute.formula import FormulaError, check_formula  # noqa: PLC0415
+        from bespeak.extensions.compute.formula import FormulaError, compute  # noqa: PLC0415
 
         made = Participant(kind="formula", name=name, functions={}, methods=("CALCULATE",), options=deepcopy(formula))
         fault = made.find_fault(self._participants)
         try:
-            check_formula(formula)
+            compute(formula, None)
         except FormulaError as error:
             fault = fault or str(error)
         if fault is not None:

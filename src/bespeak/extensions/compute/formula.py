@@ -51,13 +51,8 @@ class FormulaError(Exception):
         self.is_formula = is_formula
 
 
-def check_formula(formula: Any) -> None:
-    """Check a formula without its inputs. Raises FormulaError."""
-    _compute(formula, None, 0, [0])
-
-
-def compute(formula: Any, inputs: Mapping[str, Any]) -> Decimal:
-    """Return the value of a formula. Raises FormulaError."""
+def compute(formula: Any, inputs: Mapping[str, Any] | None) -> Decimal:
+    """Return the value of a formula; without inputs, only check it. Raises FormulaError."""
     parts = [0]
     try:
         return _compute(formula, inputs, 0, parts)
@@ -68,7 +63,6 @@ def compute(formula: Any, inputs: Mapping[str, Any]) -> Decimal:
 
 
 def _compute(formula: Any, inputs: Mapping[str, Any] | None, depth: int, parts: list[int]) -> Decimal:
-    """Compute a formula, or only check it if there are no inputs."""
     parts[0] += 1
     if depth > _DEEPEST or parts[0] > _MOST_PARTS:
         raise FormulaError(f"it has more than {_DEEPEST} levels or {_MOST_PARTS} parts")

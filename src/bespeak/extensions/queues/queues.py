@@ -88,7 +88,7 @@ class Queues:
                 now = asyncio.get_running_loop().time()
                 if now - renewed >= shortest / 3:
                     renewed = now
-                    await self._renew()
+                    await self._keep_leases()
             except StoreError as error:
                 _logger.log(level_of(error), "could not claim items of queues; retrying in %g s: %s", _PAUSE, error)
                 wait = _PAUSE
@@ -115,7 +115,8 @@ class Queues:
         following: float | None = await self._store.read(NextItem(name))
         return _LONGEST_SLEEP if following is None else max(following, 0.0)
 
-    async def _renew(self) -> None:
+    async def _keep_leases(self) -> None:
+        """Renew those of the items on which this process works, and end those that agents let pass."""
         for name, joined in self._queues.items():
             items = tuple((record.record_id, record.fence) for record in self._working[name].values())
             if items:
