@@ -358,8 +358,8 @@ async def run_function(
     raise RefusedError(Refused(number_of, code, message, details, headers))
 
 
-async def read_model(call: RoutedCall, joined: Joined, by: StandardMethod | int, member: str) -> Any:
-    """Return a member of the input as the model of a participant has accepted it."""
+async def read_checked(call: RoutedCall, joined: Joined, by: StandardMethod | int, member: str) -> Any:
+    """Return a member of the input as the declared type of a participant has accepted it."""
     try:
         return await run_function(call, joined.routes["read"], {"data": call.input[member]})
     except RefusedError as error:

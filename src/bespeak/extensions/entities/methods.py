@@ -36,7 +36,7 @@ from bespeak.runtime.handling import (
     find_own,
     invalid,
     new_id,
-    read_model,
+    read_checked,
     refusal,
     run_function,
     stateful,
@@ -83,7 +83,9 @@ async def register(call: RoutedCall) -> Effects:
     if named == PROCEDURE:
         return await register_procedure(call, MOST_ENTITY_DATA)
     joined = None if named in OWN_TYPES else _find_type(call, named)
-    entity = Entity(named, call.input["data"] if joined is None else await read_model(call, joined, _REGISTER, "data"))
+    entity = Entity(
+        named, call.input["data"] if joined is None else await read_checked(call, joined, _REGISTER, "data")
+    )
     text = to_json(entity)
     if len(text) > MOST_ENTITY_DATA:
         message = f"An entity may have {MOST_ENTITY_DATA // 1024} KiB; this one has {len(text)} bytes."

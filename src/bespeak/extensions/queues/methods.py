@@ -31,7 +31,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.call import JoinedCall, RoutedCall, StepCall
-from bespeak.runtime.handling import check_size, effects, invalid, new_id, read_model, refusal, stateful, to_json
+from bespeak.runtime.handling import check_size, effects, invalid, new_id, read_checked, refusal, stateful, to_json
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.server import Server
 from bespeak.state.store.commands.records import FindRecord, PutRecord, Record
@@ -49,7 +49,7 @@ async def submit(call: RoutedCall) -> Effects:
     queue = _find_queue(call, _SUBMIT, "target", pulls=False)
     payload = given["payload"]
     if "read" in queue.routes:
-        payload = await read_model(call, queue, status.UNPROCESSABLE, "payload")
+        payload = await read_checked(call, queue, status.UNPROCESSABLE, "payload")
     elif violations := queue.routes["run"].input.violations(payload):
         listed = [{"field": f"/payload{one.pointer}", "message": one.message} for one in violations]
         message = f"The queue {given['target']} does not take this payload: {violations[0].message}."
