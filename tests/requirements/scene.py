@@ -7,12 +7,13 @@ import secrets
 import time
 import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from tests.language_model import model_server
 from tests.payments import EUR, merchant_headers, sale_of
 from tests.queues import queue_of
 from tests.service import AGENT, Reply, make_endpoint
@@ -139,18 +140,23 @@ async def scene(audit: AuditSettings | None = None) -> AsyncIterator[Scene]:
     )
     payments = PaymentSettings(accounts=(AccountSettings(principal=AGENT, currency="EUR", opening="100.00"),))
     tables = {"delivery": delivery, "payments": payments}
-    document = ServerDocument(extension_tables=tables, audit=audit or AuditSettings())
     procedure = Procedure(procedure_id="tidy", steps=({"method": "FETCH", "path": "/news"},))
     key = generate_key()
-    async with keeping(
-        *endpoints,
-        methods=choose_methods(["*"]),
-        participants=(queue_of(), sale_of()[0], *joining(declare)),
-        procedures=(procedure,),
-        agents=AGENTS,
-        document=document,
-        signing_key=key,
-    ) as bench:
+    async with AsyncExitStack() as stack:
+        model = stack.enter_context(model_server())
+        tables |= {"language_model": model.settings()}
+        document = ServerDocument(extension_tables=tables, audit=audit or AuditSettings())
+        bench = await stack.enter_async_context(
+            keeping(
+                *endpoints,
+                methods=choose_methods(["*"]),
+                participants=(queue_of(), sale_of()[0], *joining(declare)),
+                procedures=(procedure,),
+                agents=AGENTS,
+                document=document,
+                signing_key=key,
+            )
+        )
         bench.bench.server.signer = Signer(key)
         made.bench = bench
         server = AgtpServer(made)
@@ -292,9 +298,13 @@ CALLS: Final[dict[str, Callable[[Scene], Awaitable[Given]]]] = {
     "SCAN": _scan,
     "PULL": _pull,
     "FIND": _find,
+    "EXTRACT": _plain(
+        source="Total: 3", schema={"properties": {"total": {"type": "number"}}}, confidence_threshold=0.5
+    ),
     "FILTER": _plain(data=[{"n": 1}, {"n": 2}], criteria={"n": {"min": 2}}, output_format="json"),
     "VALIDATE": _plain(target={**NEWS, "path": "/news"}, schema={"type": "object"}, strict=True),
     "TRANSFORM": _transform,
+    "TRANSLATE": _plain(content="Hello", source_language="en", target_language="de", formality="formal"),
     "NORMALIZE": _plain(data=["2026-11-18"], type="date", locale="en-GB"),
     "PREDICT": _plain(input={"rooms": 2}, model_id="price", confidence_floor=0.5, explain=True),
     "RANK": _plain(items=[{"n": 1}, {"n": 2}], criterion={"weights": {"n": 1}}, limit=1),
@@ -303,6 +313,7 @@ CALLS: Final[dict[str, Callable[[Scene], Awaitable[Given]]]] = {
     "EVALUATE": _plain(
         target={"n": 0.5}, criteria=[{"name": "n", "value": "n"}], weights={"n": 1}, rubric={"fair": 0.4}
     ),
+    "GENERATE": _plain(source="rain", output_type="text", format="a poem", length=20, style="formal"),
     "RECOMMEND": _plain(context="desk", goal="lamp", constraints={"exclude": ["x"]}, limit=1, explain=True),
     "QUOTE": _plain(**NEWS, budget_units=["tokens"]),
     "REGISTER": _plain(entity_type="contract", data={"title": "Lease"}, idempotency_key="k-1"),

@@ -53,7 +53,7 @@ class KnownExtension(NamedTuple):
     hooks: Mapping[str, str] = _NONE  # functions for what the kernel asks, by names in `runtime.extension`
     needed_by: tuple[str, ...] = ("methods",)
     """What makes a server load it: any standard `methods`, a `store`, `delivery`, `people`, `negotiation`, `semantic`,
-    `data` or `files`.
+    `data`, `files` or a `language_model`.
 
     A server with one standard method has the extensions of all, because what an agent began with another must go on.
     """
@@ -154,7 +154,11 @@ BUNDLED: Final = (
         hooks={"cancel": "methods_cancel:revoke", "collect entities": "collection:collect_entities"},
         has_tables=True,
     ),
-    KnownExtension("data", needed_by=("data",), hooks={"collect data": "collection:collect_data"}),
+    KnownExtension(
+        "data",
+        needed_by=("data",),
+        hooks={"collect data": "collection:collect_data", "query rows": "collection:query_rows"},
+    ),
     KnownExtension(
         "acquire",
         methods=("FETCH", "SEARCH", "SCAN", "FIND"),
@@ -163,10 +167,13 @@ BUNDLED: Final = (
     ),
     KnownExtension(
         "compute",
+        needed_by=("methods", "language_model"),
         methods=(
-            *("FILTER", "VALIDATE", "TRANSFORM", "NORMALIZE", "PREDICT"),
-            *("RANK", "CLASSIFY", "CALCULATE", "EVALUATE", "RECOMMEND"),
+            *("EXTRACT", "FILTER", "VALIDATE", "TRANSFORM", "TRANSLATE", "NORMALIZE", "PREDICT"),
+            *("RANK", "CLASSIFY", "CALCULATE", "EVALUATE", "GENERATE", "RECOMMEND"),
         ),
+        floor={"SUMMARIZE": "summarize:summarize"},
+        tables={"language_model": "provider:LanguageModelSettings"},
     ),
     KnownExtension("integrate", methods=("IMPORT",)),
     KnownExtension("files", needed_by=("files",), tables={"files": "settings:FileSettings"}),

@@ -70,6 +70,8 @@ PRICE: Final = "price "
 """Followed by a method, `await price(call, given)`: the exact price of a call with this input, by currency."""
 COLLECT: Final = "collect "
 """Followed by a kind of collections, `await collect(call, name)`: those that the caller may read, or that of a name."""
+QUERY_ROWS: Final = "query rows"
+"""`await query_rows(call, names, most)`: names, first rows and whether there are more, of what the caller may read."""
 RECORD: Final = "record "
 """Followed by a method, `record(call)`: members that its audit record has beside the recorded input."""
 

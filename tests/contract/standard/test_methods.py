@@ -20,15 +20,18 @@ READS = {
     "SEARCH",
     "SCAN",
     "FIND",
+    "EXTRACT",
     "FILTER",
     "VALIDATE",
     "TRANSFORM",
+    "TRANSLATE",
     "NORMALIZE",
     "PREDICT",
     "RANK",
     "CLASSIFY",
     "CALCULATE",
     "EVALUATE",
+    "GENERATE",
     "RECOMMEND",
 }
 SUMMARY = {"QUOTE", "CHECK", *READS}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
+from functools import wraps
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -34,7 +35,7 @@ from bespeak.runtime.bindings.participant import bind_participant, method_errors
 from bespeak.runtime.functions.annotations import show_type
 from bespeak.runtime.functions.needs import is_async
 from bespeak.runtime.functions.reading import locate, parse_docstring
-from bespeak.runtime.functions.signature import read_signature
+from bespeak.runtime.functions.signature import read_hints, read_signature
 from bespeak.text.source.tree import Location
 
 if TYPE_CHECKING:
@@ -166,6 +167,38 @@ class Participation:
         if onnx is not None and input is not None:
             declaring(declare)(input)
         return declaring(declare)
+
+    def extractor(
+        self, name: str, *, scopes: Sequence[str] = (), errors: Mapping[str, str] | None = None, description: str = ""
+    ) -> Callable[[_Function], _Function]:
+        """Declare the decorated function as an extractor, which EXTRACT uses for this name. It is returned unchanged.
+
+        It takes one text and returns one object, such as a dataclass; what it leaves None was not found. It runs in the
+        authority of the agent that calls EXTRACT.
+        """
+        return self._add_one(
+            "extractor", name, "EXTRACT", "informational", errors=errors, scopes=scopes, description=description
+        )
+
+    def template(
+        self, name: str, *, scopes: Sequence[str] = (), errors: Mapping[str, str] | None = None, description: str = ""
+    ) -> Callable[[_Function], _Function]:
+        """Declare the decorated function as a template, which GENERATE fills for this name. It is returned unchanged.
+
+        Its one parameter is the source; it returns a text, or an object or a list for JSON. The same source must give
+        the same result. For HTML, the texts of the source are escaped before. It runs in the authority of the agent
+        that calls GENERATE.
+        """
+
+        @declaring
+        def declare(function: _Function) -> _Function:
+            is_text = read_signature(function).returns is str
+            more: dict[str, Any] = {"description": description, "options": "text" if is_text else None}
+            add = self._add_one("template", name, "GENERATE", "informational", errors=errors, scopes=scopes, **more)
+            add(_returning_object(function) if is_text else function)
+            return function
+
+        return declare
 
     def sale(
         self, name: str, *, scopes: Sequence[str] = (), errors: Mapping[str, str] | None = None, description: str = ""
@@ -421,6 +454,32 @@ def _find_report_fault(participant: Participant, role: str, endpoint: Endpoint) 
     return "every server has a report of this name" if participant.name in SOURCES else None
 
 
+def _returning_object(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose result is an object with the text of the given one, as results of calls are."""
+
+    @wraps(function)
+    def fill(*given: Any, **named: Any) -> Any:
+        return {"content": function(*given, **named)}
+
+    @wraps(function)
+    async def fill_later(*given: Any, **named: Any) -> Any:
+        return {"content": await function(*given, **named)}
+
+    made: Callable[..., Any] = fill_later if is_async(function) else fill
+    made.__annotations__ = {**read_hints(function), "return": dict[str, str]}
+    return made
+
+
+def _find_source_fault(participant: Participant, _role: str, endpoint: Endpoint) -> str | None:
+    """Return why a function cannot be an extractor or a template; None if it can."""
+    taken, returns = list(endpoint.input_schema.get("properties", {}).values()), endpoint.output_schema
+    if len(taken) != 1 or (participant.kind == "extractor" and taken[0].get("type") != "string"):
+        return "it must take one parameter" + (", a text: write text: str" * (participant.kind == "extractor"))
+    if participant.kind == "extractor" and "properties" not in returns:
+        return "it must return one object with declared fields, such as a dataclass"
+    return None
+
+
 def _find_hook_fault(_participant: Participant, role: str, endpoint: Endpoint) -> str | None:
     fits = role == "read" or len(endpoint.input_schema.get("properties", {})) == 1
     return None if fits else "a hook takes one EntityChange, and perhaps a Context"
@@ -483,6 +542,8 @@ def _find_sale_fault(participant: Participant, role: str) -> str | None:
 _CHECKS: Final[Mapping[str, Callable[[Participant, str, Endpoint], str | None]]] = {
     "recipient": _find_letter_fault,
     "report": _find_report_fault,
+    "extractor": _find_source_fault,
+    "template": _find_source_fault,
     CANCELS: _find_parameter_fault,
     CHECKS: _find_parameter_fault,
     ENTITY: _find_hook_fault,

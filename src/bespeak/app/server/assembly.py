@@ -114,6 +114,7 @@ def choose_extensions(service: Service, *, stored: bool, tables: Iterable[str] =
         "store": stored,
         "delivery": "delivery" in tables,
         "people": "people" in tables,
+        "language_model": "language_model" in tables,
         "negotiation": stored and service.policies.synthesis_enabled,
         "semantic": service.semantic is not None,
         "data": service.data_manifest is not None,
@@ -179,7 +180,7 @@ def assemble(
     service, unkept = _disable_unsupported(service, verifies=verifies, stored=stored)
     service = _with_own_methods(_with_joined_methods(service), catalog)
     extensions = choose_extensions(service, stored=stored, tables=tables)
-    builtins = list_builtins(service, extensions, stored=stored)
+    builtins = list_builtins(service, extensions, stored=stored, tables=tables)
     opened: list[DataEndpoint] = []
     for extension in extensions:
         if extension.sources is not None:
@@ -211,13 +212,16 @@ def _with_own_methods(service: Service, catalog: Catalog) -> Service:
     return replace(service, methods=(*service.methods, *names), policies=policies)
 
 
-def list_builtins(service: Service, extensions: Sequence[Extension] | None = None, *, stored: bool) -> list[Endpoint]:
+def list_builtins(
+    service: Service, extensions: Sequence[Extension] | None = None, *, stored: bool, tables: Iterable[str] = ()
+) -> list[Endpoint]:
     """List the built-in endpoints of a service, with those of extensions; by default of those that it needs."""
     service = _with_joined_methods(service)
     messages = Lazy("bespeak.extensions.messages.methods_inbox", "messages")
     return builtin_endpoints(
         service,
         stored=stored,
+        tables=tables,
         extensions=choose_extensions(service, stored=stored) if extensions is None else extensions,
         floor_handlers=FLOOR_HANDLERS,
         added=(BuiltIn(MESSAGES, "/messages", messages),),

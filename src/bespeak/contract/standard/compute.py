@@ -7,16 +7,19 @@ from typing import Final
 
 from bespeak.contract.standard.definition import (
     ANYTHING,
+    ASKING,
     CONDITIONS,
     COUNT,
     EXPRESSION,
     FLAG,
+    LANGUAGE,
     LINE,
     NAME,
     NUMBER,
     OBJECT,
     READING,
     ROWS,
+    SHARE,
     TEXT,
     MethodError,
     Schema,
@@ -36,6 +39,7 @@ _NOT_EXPRESSIBLE: Final = MethodError("not-expressible", status.UNPROCESSABLE, "
 _INVALID_SCHEMA: Final = MethodError("invalid-schema", status.BAD_REQUEST, "The schema or a rule is not valid.")
 FORMATS: Final = ("json", "jsonl", "yaml", "csv", "xml", "toml")
 EXPRESSIONS: Final = (_INVALID, _FAILED, _BUSY)  # refusals of methods that evaluate expressions
+_LOCALE: Final = {"type": "string", "pattern": "^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$"}
 _WEIGHTS: Final[Schema] = {
     "type": "object",
     "minProperties": 1,
@@ -57,7 +61,30 @@ _COLUMNS: Final = object_of({"maximize?": _NAMES, "minimize?": _NAMES}, closed=T
 _BUDGET: Final = object_of({"column": NAME, "max": NUMBER}, closed=True)
 
 _method = partial(StandardMethod, category="compute", stateless=True)
+_ENGINE: Final = {"engine": NAME, "model?": NAME, "deterministic": FLAG, "usage?": OBJECT}  # what made a result
+_SOURCE: Final = {"type": ["string", "object", "array"], "minLength": 1, "minItems": 1, "minProperties": 1}
 COMPUTE: Final[tuple[StandardMethod, ...]] = (
+    _method(
+        name="EXTRACT",
+        description="Finds the fields of a schema in a text or in data, by patterns and labels or a language model.",
+        intent="Extract structured data from unstructured content.",
+        outcome="The fields found are returned with confidence, place and method, and those that are missing.",
+        takes={
+            "source": _SOURCE,
+            # A JSON Schema of an object; or the name of an extractor of the service.
+            "schema": {"type": ["object", "string"], "minLength": 1, "maxLength": 256},
+            "confidence_threshold?": SHARE,
+            "engine?": one_of("auto", "pattern", "model"),  # auto asks a model, if there is one, for what is not found
+            "locale?": _LOCALE,
+        },
+        returns=members("data: OBJECT, fields: [OBJECT], missing: [NAME], below_threshold: [OBJECT], conforms: FLAG")
+        | _ENGINE,
+        errors=(
+            _INVALID_SCHEMA,
+            MethodError("unknown-extractor", status.UNPROCESSABLE, "The service has no extractor of this name."),
+            *ASKING,
+        ),
+    ),
     _method(
         name="FILTER",
         description="Returns the rows that meet criteria: an expression in CEL, or a filter object.",
@@ -142,6 +169,21 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         ),
     ),
     _method(
+        name="TRANSLATE",
+        description="Translates a text, or the texts in data, by a language model. Placeholders and tags stay.",
+        intent="Translate content into another language.",
+        outcome="The content is returned in the target language, with both languages.",
+        needs_table="language_model",
+        takes={
+            "content": _SOURCE,
+            "source_language?": LANGUAGE,
+            "target_language": LANGUAGE,
+            "formality?": one_of("formal", "informal"),
+        },
+        returns={"content": ANYTHING, "source_language": NAME, "detected": FLAG, "target_language": NAME, **_ENGINE},
+        errors=ASKING,
+    ),
+    _method(
         name="NORMALIZE",
         description="Brings dates, phone numbers, addresses, amounts of money and units into a canonical form.",
         intent="Normalize values to their canonical form.",
@@ -149,7 +191,7 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         takes={
             "data": {"type": ["string", "number", "array", "object"]},
             "type": one_of("date", "phone", "address", "currency", "unit"),
-            "locale?": {"type": "string", "pattern": "^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$"},
+            "locale?": _LOCALE,
             "fields?": list_of(NAME, least=1, most=64),  # columns to normalize, if the data is rows or a collection
         },
         returns={
@@ -283,6 +325,34 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
             "method": NAME,
         },
         errors=EXPRESSIONS,
+    ),
+    _method(
+        name="GENERATE",
+        description="Makes a text, code, JSON, HTML or Markdown from a source, by a template or a language model.",
+        intent="Generate content from a specification, data or a prompt.",
+        outcome="The content is returned with its type; code is marked for review.",
+        joined_by="template",
+        needs_table="language_model",
+        takes={
+            "source?": _SOURCE,
+            "output_type": one_of("text", "code", "json", "html", "markdown"),
+            # Such as the language of code; for JSON, a schema that it must meet.
+            "format?": {"type": ["string", "object"], "minLength": 1, "maxLength": 256},
+            "length?": {"type": ["integer", "string"], "minimum": 1, "maximum": 100_000, "maxLength": 64},
+            "style?": one_of("formal", "casual", "technical", "neutral"),
+            "template?": NAME,
+        },
+        returns=members(
+            "output_type: NAME, content: ANYTHING, media_type: NAME, sha256: NAME, review_required: FLAG,"
+            "review?: TEXT, template?: NAME"
+        )
+        | _ENGINE,
+        errors=(
+            _INVALID_SCHEMA,
+            MethodError("unknown-template", status.UNPROCESSABLE, "The service has no template of this name."),
+            MethodError("schema-not-met", status.UNPROCESSABLE, "The result does not meet the schema."),
+            *ASKING,
+        ),
     ),
     _method(
         name="RECOMMEND",

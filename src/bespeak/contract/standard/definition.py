@@ -107,6 +107,15 @@ TOO_MANY_ROWS: Final = MethodError("too-many-rows", status.UNPROCESSABLE, "More 
 UNREADABLE: Final = MethodError("data-unavailable", status.UNAVAILABLE, "The source of the rows cannot be read now.")
 LATE: Final = MethodError("data-timeout", status.TIMEOUT, "The source of the rows was not read in time.")
 READING: Final = (NO_COLLECTION, TOO_MANY_ROWS, UNREADABLE, LATE)  # refusals of every method that takes ROWS
+ASKING: Final = (
+    MethodError("provider-not-configured", status.UNAVAILABLE, "The server has no language model."),
+    MethodError("provider-busy", status.UNAVAILABLE, "The language model is busy, or its budget is used up."),
+    MethodError("provider-failed", status.UNAVAILABLE, "The language model did not give a usable answer."),
+)  # refusals of every method that may ask a language model
+LANGUAGE: Final[Schema] = {
+    "type": "string",
+    "pattern": "^[A-Za-z]{2,3}(-[A-Za-z]{4})?(-([A-Za-z]{2}|[0-9]{3}))?(-([A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3})){0,4}$",
+}  # schema of a language tag of BCP 47, without extensions and private use
 INVALID_TIME: Final = MethodError("invalid-time", status.BAD_REQUEST, "A time is unreadable, past or too far away.")
 
 
@@ -128,6 +137,7 @@ class StandardMethod:
     scopes: tuple[str, ...] = ()  # scopes without which a call is refused
     recorded: tuple[str, ...] = ()  # parameters that the audit record of a call has
     joined_by: str = ""  # kind of participant without which a server cannot carry it out; empty for none
+    needs_table: str = ""  # table of bespeak.toml that does in place of such a participant; empty for none
     stateless: bool = False  # True if a server without a store carries it out
     passes_on: bool = False  # True if it calls other endpoints, so that confirmations are theirs
     parameters: Mapping[str, Schema] = field(init=False)  # members of the body, under their plain names

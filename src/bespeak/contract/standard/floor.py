@@ -132,10 +132,17 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         description="Condenses a source to what matters for a reader.",
         intent="Summarize the given source.",
         outcome="A summary of the source is returned with the hash of what was read.",
-        takes=_members(
-            "source: TEXT, length?: brief | standard | detailed, focus?: TEXT, format?: bullets | prose | structured, "
-            "audience?: TEXT"
+        # A text, texts, rows, or a collection by its name, alone or with a filter.
+        takes={
+            "source": {**d.ROWS, "items": {"type": ["string", "object"]}, "minItems": 1, "maxLength": 1_000_000},
+            **_members("length?: brief | standard | detailed, focus?: TEXT, format?: bullets | prose | structured"),
+            **_members("audience?: TEXT, engine?: extractive | model"),
+        },
+        returns=_members(
+            "summary: ANYTHING, method: NAME, confidence: SHARE, source_hash: NAME, sentences: COUNT, engine: NAME,"
+            "deterministic: FLAG, not_applied?: [NAME], collection?: NAME, model?: NAME, usage?: OBJECT"
         ),
+        errors=(*d.READING, *d.ASKING),
     ),
     StandardMethod(
         name="PLAN",

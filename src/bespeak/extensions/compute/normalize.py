@@ -45,7 +45,7 @@ class _Unreadable(Exception):
 async def normalize(call: RoutedCall) -> Envelope:
     """Answer NORMALIZE /. A value that cannot be read is reported, and stays as it is in rows."""
     data, fields, kind = call.input["data"], call.input.get("fields"), call.input["type"]
-    if any(importlib.util.find_spec(name) is None for name in _LIBRARIES):
+    if not is_available():
         message = "NORMALIZE needs libraries that are not installed: pip install 'bespeak[normalize]'."
         raise refusal(_NORMALIZE, "not-available", message)
     rows: list[dict[str, Any]] = []
@@ -70,6 +70,11 @@ async def normalize(call: RoutedCall) -> Envelope:
     told = {"results": results, "count": len(results), "failed": sum("error" in one for one in found)}
     told |= {"rows": rows} if fields is not None else {}
     return Envelope({**told, "method": KINDS[kind][1]})
+
+
+def is_available() -> bool:
+    """Return True if the libraries are installed."""
+    return all(importlib.util.find_spec(name) is not None for name in _LIBRARIES)
 
 
 def normalize_values(kind: str, values: Sequence[Any], tag: str | None) -> list[Found]:

@@ -151,6 +151,21 @@ async def list_collections(call: RoutedCall, name: str | None = None) -> list[Co
     return [one for ask in collecting.values() for one in await ask(call, name)]
 
 
+async def query_rows(call: RoutedCall, names: Sequence[str] | None, most: int) -> list[tuple[str, list[Row], bool]]:
+    """Return the first rows of collections, all or those of these names, and if there are more; for QUERY."""
+    wanted: Sequence[str | None] = [None] if names is None else names
+    found = {(one.kind, one.name): one for name in wanted for one in await list_collections(call, name)}
+    told = []
+    for one in found.values():
+        rows: list[Row] = []
+        async for batch in one.batches():
+            rows += batch
+            if len(rows) > most:
+                break
+        told.append((one.name, rows[:most], len(rows) > most))
+    return told
+
+
 async def find_collection(call: RoutedCall, method: StandardMethod, name: str, member: str) -> Collection:
     """Find a collection that the caller may read; those that it may not read do not exist for it: 404."""
     found = await list_collections(call, name)

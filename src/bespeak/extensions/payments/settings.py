@@ -57,7 +57,7 @@ def read_money(value: str | float, currency: str) -> Money | str:
 LEDGER: Final = "ledger"  # the provider that keeps the accounts in the store
 _DAY: Final = 86400
 # Without TLS only to the same machine: the requests carry a token and move money.
-_ADDRESS: Final = re.compile(r"https://[!-~]+|http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?(/[!-~]*)?")
+ADDRESS: Final = re.compile(r"https://[!-~]+|http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?(/[!-~]*)?")
 
 
 def _currency(text: str) -> str | None:
@@ -97,7 +97,7 @@ class PaymentSettings:
     provider: str = setting(
         LEDGER,
         "`ledger` for accounts in the store, or the address of a payment provider.",
-        parse=lambda text: text if text == LEDGER or _ADDRESS.fullmatch(text) else None,
+        parse=lambda text: text if text == LEDGER or ADDRESS.fullmatch(text) else None,
         form="ledger or an https:// address",
         advice="An http:// address is valid for the same machine only.",
         security=True,

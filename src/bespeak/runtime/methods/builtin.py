@@ -9,13 +9,14 @@ from typing import Any, Final
 
 from bespeak.contract.endpoint import DeclaredError, Endpoint, Semantic
 from bespeak.contract.handler import RegisteredFunction
+from bespeak.contract.participant import ENTITY
 from bespeak.contract.schema.validation import DIALECT
 from bespeak.contract.service import Service
 from bespeak.contract.standard.definition import StandardMethod, object_of
 from bespeak.contract.standard.floor import FLOOR
 from bespeak.contract.standard.methods import STANDARD
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import REQUIRES_RESOURCES, REQUIRES_STORE, RoutedCall, not_available
+from bespeak.protocol import status
+from bespeak.runtime.call import REQUIRES_RESOURCES, REQUIRES_STORE
 from bespeak.runtime.composition.step import ComposingMethod
 from bespeak.runtime.extension import BuiltIn, Extension, Floor, Handler, handlers_of
 from bespeak.runtime.methods.cases import confirm, escalate
@@ -32,9 +33,6 @@ from bespeak.runtime.methods.discovery import (
 from bespeak.runtime.methods.lifecycle import CHANGES, lifecycle, resume, suspend
 from bespeak.runtime.methods.query import query
 
-MISSING: Final[Mapping[str, str]] = {"SUMMARIZE": "a summarizer"}
-"""Requirement of each method; an operator who can fulfil it binds the method to a handler at `/`."""
-
 _STATEFUL: Final = frozenset(
     {
         *("DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "NOTIFY", "RESUME", "INSPECT"),
@@ -47,22 +45,16 @@ def find_missing(method: str, *, stored: bool, searchable: bool) -> str | None:
     """Return what a server lacks for a built-in method at `/`; None if it works. Published documents say the same."""
     if method == "QUERY" and not searchable:
         return REQUIRES_RESOURCES
-    return REQUIRES_STORE if method in _STATEFUL and not stored else MISSING.get(method)
+    return REQUIRES_STORE if method in _STATEFUL and not stored else None
 
 
-def find_unjoined(method: StandardMethod, service: Service) -> str | None:
-    """Return what the service must declare before it can carry out a standard method; None if nothing is missing."""
-    kind = method.joined_by
-    if not kind or any(participant.kind == kind for participant in service.participants):
+def find_unjoined(method: StandardMethod, service: Service, tables: Iterable[str] = ()) -> str | None:
+    """Return what a service must have before it can carry out a standard method; None if nothing is missing."""
+    kind, table = method.joined_by, method.needs_table
+    if not (kind or table) or table in tables or any(one.kind == kind for one in service.participants):
         return None
-    return f"a {kind} (declare one with @app.{kind})"
-
-
-def unavailable(method: str) -> Callable[[RoutedCall], Refused]:
-    """Build the handler of a floor method that this server admits but cannot carry out."""
-    advice = f" The operator of this server can bind {method} / to a handler."
-    refused = not_available(method, MISSING[method], advice)
-    return lambda _: refused
+    ways = [f"a {kind} (declare one with @app.{kind})"] if kind else []
+    return " or ".join([*ways, f"[{table}] in bespeak.toml"] if table else ways)
 
 
 _CONTEXT: Final[Mapping[str, Any]] = {"type": "object"}  # core 4: every floor method takes an optional `context` object
@@ -92,6 +84,7 @@ def builtin_endpoints(
     service: Service,
     *,
     stored: bool = True,
+    tables: Iterable[str] = (),
     extensions: Sequence[Extension] = (),
     floor_handlers: Mapping[str, Handler] = MappingProxyType({}),
     added: Iterable[BuiltIn] = (),
@@ -99,8 +92,8 @@ def builtin_endpoints(
     """List the endpoints of every server: floor, lifecycle of agents, INSPECT, RESUME, DISCOVER /methods, /agents.
 
     Standard methods are there if the service enables them and an extension carries them out. `floor_handlers` are
-    those of floor methods that extensions carry out, and `added` are endpoints of every server with a store. Methods
-    that a server without a store, or without resources to search, cannot carry out say so.
+    those of floor methods that extensions carry out, `added` are endpoints of every server with a store, and `tables`
+    those of its configuration. Methods that a server cannot carry out, for want of a store or anything else, say so.
     """
     basic: dict[str, Handler] = {
         "QUERY": query,
@@ -117,7 +110,7 @@ def builtin_endpoints(
     standard = {**handlers_of(extensions), "RESUME": resume}
     wanted = set(service.methods)
     chosen = [name for name in STANDARD if name in wanted and name in standard]
-    floor: Floor = [(method, basic.get(method.name) or unavailable(method.name)) for method in FLOOR]
+    floor: Floor = [(method, basic[method.name]) for method in FLOOR]
     for extension in extensions:
         floor = floor if extension.floor is None else extension.floor(floor)
     at_root = [
@@ -126,7 +119,12 @@ def builtin_endpoints(
         (INSPECT, inspect),
         *(((_RESUME, resume),) if _RESUME.name not in chosen else ()),
     ]
-    searchable = bool(service.resources)
+    searchable = bool(
+        service.resources
+        or service.data_manifest
+        or "IMPORT" in chosen
+        or any(one.kind == ENTITY for one in service.participants)
+    )
     brought = [
         endpoint
         for extension in extensions
@@ -148,7 +146,8 @@ def builtin_endpoints(
         *(
             _with_missing(
                 replace(_with_participants(_endpoint(method, "/", handler), service), enabled=True),
-                find_unjoined(method, service) if stored or method.stateless else REQUIRES_STORE,
+                find_unjoined(method, service, tables) if stored or method.stateless else REQUIRES_STORE,
+                status.UNAVAILABLE if method.needs_table else status.NOT_IMPLEMENTED,
             )
             for method, handler in (*((STANDARD[name], standard[name]) for name in chosen), *own_methods)
         ),
@@ -220,13 +219,13 @@ def _with_participants(endpoint: Endpoint, service: Service) -> Endpoint:
     return replace(endpoint, description=endpoint.description + named, errors=(*endpoint.errors, *added))
 
 
-def _with_missing(endpoint: Endpoint, missing: str | None) -> Endpoint:
+def _with_missing(endpoint: Endpoint, missing: str | None, code: int = status.NOT_IMPLEMENTED) -> Endpoint:
     """Publish honestly that a method is not implemented: every document repeats description, outcome and confidence."""
     if missing is None:
         return endpoint
     return replace(
         endpoint,
         description=f"Not implemented on this server, which lacks {missing}. {endpoint.description}",
-        semantic=replace(endpoint.semantic, outcome="Nothing is done; 501 names what is missing.", confidence=0.0),
+        semantic=replace(endpoint.semantic, outcome=f"Nothing is done; {code} names what is missing.", confidence=0.0),
         missing=missing,
     )

@@ -1,8 +1,9 @@
-"""QUERY: answers from resources of the operator (core 4.1) and from the documents about the service (core 9)."""
+"""QUERY: answers from resources, rows of collections (core 4.1) and the documents about the service (core 9)."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +19,7 @@ from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_JSON, MEDIA_MANI
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import REQUIRES_RESOURCES, RoutedCall
 from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.extension import QUERY_ROWS
 from bespeak.runtime.handling import handler, refusal
 
 Fetch = Callable[[str], Awaitable[bytes | None]]
@@ -108,6 +110,8 @@ def _report(manifest: bytes, shown: str) -> str:
 
 _MAX_ITEMS: Final = 10_000  # searched items per resource; larger ones deserve an endpoint of their own
 _MAX_RESULTS: Final = 20
+_MAX_NAMES: Final = 50  # collections that a scope may name
+_COLLECTION: Final = re.compile(r"[\w.:-]{1,128}")
 
 
 @handler
@@ -116,23 +120,33 @@ async def query(call: RoutedCall) -> Envelope:
     if "mcp_resource_uri" in call.input or "modality" in call.input:
         return await _read_mcp_resource(call)
     resources = call.routes.service.resources
-    if not resources:
+    if call.route.endpoint.missing is not None:
         message = (
-            "QUERY / has nothing to search: this server has registered no resource. "
+            "QUERY / has nothing to search: this server has registered no resource and no collection. "
             "Its informational endpoints are listed by DISCOVER /methods."
         )
         raise refusal(status.NOT_IMPLEMENTED, "not-implemented", message, missing=REQUIRES_RESOURCES)
     wanted = call.input.get("scope")
     names = [wanted] if isinstance(wanted, str) else wanted
+    asked = (
+        None
+        if names is None
+        else [one for one in names if isinstance(one, str) and _COLLECTION.fullmatch(one)][:_MAX_NAMES]
+    )
     chosen = [resource for resource in resources if names is None or resource.name in names]
-    if not chosen:
-        known = [resource.name for resource in resources]
-        message = f"No resource is named {names!r}; there are {', '.join(known)}."
+    read = call.server.hooks[QUERY_ROWS]
+    rows = await read(call, asked, _MAX_ITEMS)
+    if names is not None and not (chosen or rows):
+        known = [resource.name for resource in resources] + [name for name, *_ in await read(call, None, 1)]
+        message = f"No resource or collection is named {names!r}; there are {', '.join(known) or 'none'}."
         raise refusal(status.NOT_FOUND, "resource-not-found", message, resources=known)
     need = as_text(call.input["intent"])
     threshold = call.input.get("confidence_threshold", 0.0)
-    results = await run_in_thread(_search, chosen, need, threshold)
-    return Envelope({"results": results, "result_count": len(results)})
+    results = await run_in_thread(_search, chosen, rows, need, threshold)
+    told = {"results": results, "result_count": len(results)}
+    told |= {"searched": [one.name for one in chosen] + [name for name, *_ in rows]} if rows else {}
+    incomplete = [name for name, _, more in rows if more]
+    return Envelope({**told, "incomplete": incomplete} if incomplete else told)
 
 
 async def _read_mcp_resource(call: RoutedCall) -> Envelope:
@@ -152,10 +166,12 @@ async def _read_mcp_resource(call: RoutedCall) -> Envelope:
     return Envelope({"results": [{"content": found, "source": uri, "confidence": 1.0}], "result_count": 1})
 
 
-def _search(resources: list[Resource], need: str, threshold: float) -> list[dict[str, Any]]:
+def _search(
+    resources: list[Resource], rows: list[tuple[str, list[Mapping[str, Any]], bool]], need: str, threshold: float
+) -> list[dict[str, Any]]:
     from bespeak.contract.endpoint_index import Index  # noqa: PLC0415 - loads English, which most servers do without
 
-    items: list[tuple[str, str | Mapping[str, Any]]] = []
+    items: list[tuple[str, str | Mapping[str, Any]]] = [(name, row) for name, some, _ in rows for row in some]
     for resource in resources:
         items += [(resource.name, item) for item in islice(resource.items(), _MAX_ITEMS)]
     ranked = [
