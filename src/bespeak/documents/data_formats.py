@@ -133,7 +133,7 @@ def _read_csv(text: str) -> list[dict[str, str]]:
         if cells == [""] and quoted is None:  # an empty line
             pass
         elif not names:
-            names = _check_names(cells, begun)
+            names = check_names(cells, begun)
         elif len(cells) != len(names):
             raise FormatError(f"the row has {len(cells)} cells, but there are {len(names)} columns", begun)
         else:
@@ -143,7 +143,7 @@ def _read_csv(text: str) -> list[dict[str, str]]:
     return rows
 
 
-def _check_names(names: list[str], line: int = 0) -> list[str]:
+def check_names(names: list[str], line: int = 0) -> list[str]:
     if "" in names:
         raise FormatError(f"column {names.index('') + 1} has no name", line)
     twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
@@ -214,7 +214,7 @@ def _write_csv(data: Any) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     if names:
-        writer.writerow(_check_names([_cell(name) for name in names]))
+        writer.writerow(check_names([_cell(name) for name in names]))
     for row in rows if names else ():
         writer.writerow([_cell(row.get(name)) for name in names])
     return text.getvalue()
