@@ -57,7 +57,7 @@ def read_data(source: str | bytes, form: str) -> Any:
         raise FormatError("the text is not UTF-8") from None
     if len(text) > MAX_BYTES:
         raise FormatError(f"the text is longer than {MAX_BYTES >> 20} MiB")
-    return _plain(_READERS[form](text.removeprefix("\ufeff")), 0)
+    return plain(_READERS[form](text.removeprefix("\ufeff")), 0)
 
 
 def write_data(data: Any, form: str) -> str:
@@ -65,14 +65,14 @@ def write_data(data: Any, form: str) -> str:
     return _WRITERS[form](data)
 
 
-def _plain(value: Any, depth: int) -> Any:
+def plain(value: Any, depth: int) -> Any:
     """Return data with only what JSON has: times become texts, and numbers that it lacks are refused."""
     if isinstance(value, dict | list) and depth > MAX_DEPTH:
         raise FormatError(f"the data is nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, dict):
-        return {name: _plain(item, depth + 1) for name, item in value.items()}
+        return {name: plain(item, depth + 1) for name, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item, depth + 1) for item in value]
+        return [plain(item, depth + 1) for item in value]
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):

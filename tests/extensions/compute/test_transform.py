@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from tests.extensions.acquire.test_collections import manifest
 from tests.extensions.acquire.test_methods import call, code, good
@@ -31,6 +33,46 @@ async def test_transform_converts_between_formats() -> None:
         assert text["content"].endswith("B-2,10,'=1+1\r\n")
         kept = await good(bench, "FILTER", data=rows, criteria={"sku": "A-1"}, output_format="xml")
         assert "<row><sku>A-1</sku>" in kept["content"]
+
+
+async def test_transform_reads_and_writes_parquet_and_refuses_what_it_cannot_hold() -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": 1, "Grösse \"'; --": 1.5, "on": True, "at": "2026-11-02", "who": {"name": "Ann", "tags": [1, "x"]}},
+        {"id": (1 << 64) - 1, "Grösse \"'; --": -2, "on": None, "at": "", "who": [], "none": None},
+    ]
+    async with keeping(**SERVICE) as bench:
+        made = await good(bench, "TRANSFORM", source=rows, target_format="parquet")
+        assert (made["media_type"], made["encoding"]) == ("application/vnd.apache.parquet", "base64")
+        assert base64.b64decode(made["content"])[:4] == b"PAR1"
+        given = {"source": made["content"], "source_format": "parquet"}
+        back = await good(bench, "TRANSFORM", **given, target_format="json")
+        assert back["data"] == [{**rows[0], "none": None}, rows[1]]
+        assert (await good(bench, "TRANSFORM", **given, target_format="csv"))["content"].startswith("id,")
+        for values in ([1, "x"], [1, True], [0.5, 1 << 60], [-1, 1 << 63], [[1], "x"]):
+            refused = await code(bench, "TRANSFORM", source=[{"a": one} for one in values], target_format="parquet")
+            assert refused == (422, "not-expressible"), values
+        for data in ([1], {}, [{"a": 1, "A": 2}]):
+            assert (await code(bench, "TRANSFORM", source=data, target_format="parquet"))[1] == "not-expressible"
+
+
+async def test_a_broken_parquet_file_and_one_that_grows_are_invalid_sources(tmp_path: Path) -> None:
+    database = duckdb.connect()
+    # A value that is stored once, and rows that are; both are some kilobytes.
+    for name, rows in {
+        "wide": "repeat('x', 200000) AS v FROM range(3000)",
+        "long": "7 AS v FROM range(3000000)",
+    }.items():
+        database.execute(f"COPY (SELECT {rows}) TO '{tmp_path / name}' (FORMAT parquet, COMPRESSION zstd)")
+    made = [(tmp_path / name).read_bytes() for name in ("wide", "long")]
+    assert max(map(len, made)) < 400_000
+    async with keeping(**SERVICE) as bench:
+        for content in (*made, b"", b"PAR1", made[1][:-9], made[1].replace(b"v", b"\xff")):
+            given = {"source": base64.b64encode(content).decode(), "source_format": "parquet"}
+            refused = await code(bench, "TRANSFORM", **given, target_format="json")
+            assert refused[1] == "invalid-source", content[:20]
+        assert (await code(bench, "TRANSFORM", source="?", source_format="parquet", target_format="json"))[1] == (
+            "invalid-source"
+        )
 
 
 @pytest.mark.requirement("METHODS-4.4-4")

@@ -17,6 +17,7 @@ from tests.cases import rows
 from tests.extensions.data.ledger import COLUMNS, ROWS, TYPES, fill_sqlite, opened, reader, write_file
 
 from bespeak.contract.data_set import DataColumn, DataSet, read_column
+from bespeak.documents.table_files import quote_name
 from bespeak.errors import DataSourceError
 from bespeak.extensions.data.endpoints import OpenedData
 from bespeak.extensions.data.postgres import PostgresDialect
@@ -29,7 +30,6 @@ from bespeak.extensions.data.sources import (
     SqliteSource,
     as_number,
     as_relation,
-    quote,
     run_interruptible,
 )
 from bespeak.protocol.exchange.refusal import Refused
@@ -131,7 +131,7 @@ def test_what_callers_send_is_never_in_the_text(dialect: Dialect) -> None:
         order=(("memo", False), ("id", False)),
         after=(ATTACK, 3),
     )
-    statement = Select(dialect, quote("ledger"), NAMED, query)
+    statement = Select(dialect, quote_name("ledger"), NAMED, query)
     assert "DROP" not in statement.text
     assert statement.parameters.count(ATTACK) == 5
 
@@ -139,7 +139,7 @@ def test_what_callers_send_is_never_in_the_text(dialect: Dialect) -> None:
 def test_order_needs_no_extra_term_for_columns_that_are_never_null() -> None:
     columns = NAMED | {"id": replace(NAMED["id"], nullable=False)}
     query = DataQuery(limit=5, columns=("id",), order=(("id", False),), after=(3,))
-    statement = Select(SqliteDialect(), quote("ledger"), columns, query)
+    statement = Select(SqliteDialect(), quote_name("ledger"), columns, query)
     assert statement.text == (
         'SELECT t."id" AS "id" FROM "ledger" AS t WHERE (t."id" > ?1 OR (t."id" = ?1 AND FALSE)) '
         'ORDER BY t."id" LIMIT 5 OFFSET 0'
@@ -148,7 +148,7 @@ def test_order_needs_no_extra_term_for_columns_that_are_never_null() -> None:
 
 def test_names_are_quoted_and_a_final_comment_hides_nothing() -> None:
     odd = DataColumn('a" FROM secrets; --', {"type": "string"})
-    text = Select(SqliteDialect(), quote('b"c'), {odd.name: odd}, DataQuery(limit=1, columns=(odd.name,))).text
+    text = Select(SqliteDialect(), quote_name('b"c'), {odd.name: odd}, DataQuery(limit=1, columns=(odd.name,))).text
     assert text.startswith('SELECT t."a"" FROM secrets; --" AS "a"" FROM secrets; --" FROM "b""c" AS t')
     assert as_relation("SELECT 1 -- all;\n") == "(SELECT 1 -- all\n)"
 

@@ -130,11 +130,12 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         intent="Transform data into another format or schema.",
         outcome="The data is returned in the target format, with the fields of the source that were not used.",
         takes={
-            # A text in `source_format`, data, or {"collection": ..., "filter": ...} without `source_format`.
+            # A text in `source_format`, data, or {"collection": ..., "filter": ...} without `source_format`. The text
+            # of a Parquet file is base64.
             "source": {"type": ["string", "array", "object"]},
-            "source_format?": one_of(*FORMATS),
+            "source_format?": one_of(*FORMATS, "parquet"),
             # A format; or a JSON Schema that the result, or each of its rows, must meet.
-            "target_format": {"oneOf": [one_of(*FORMATS), OBJECT]},
+            "target_format": {"oneOf": [one_of(*FORMATS, "parquet"), OBJECT]},
             "mapping?": {
                 "type": "object",
                 "minProperties": 1,
@@ -153,6 +154,7 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         returns={
             "data?": ANYTHING,
             "content?": {"type": "string"},
+            "encoding?": one_of("base64"),
             "media_type": NAME,
             "count": COUNT,
             "unused_fields": list_of(TEXT),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from bespeak.contract.schema.validation import Validator, Violation, compile_sch
 from bespeak.contract.standard.definition import StandardMethod
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.documents.data_formats import MEDIA_TYPES, FormatError, write_data
+from bespeak.documents.table_files import PARQUET, MissingLibraryError, write_parquet
 from bespeak.extensions.acquire.store import split_words
 from bespeak.extensions.compute.formula import FormulaError, compute, read_number, round_to, write_number
 from bespeak.extensions.data.collection import Row, meets, read_filters, read_rows, value_of
@@ -56,7 +58,12 @@ def write_answer(method: StandardMethod, data: Any, form: str, plain: str) -> di
     if form == "json":
         return {plain: data, "media_type": MEDIA_TYPES[form]}
     try:
+        if form == "parquet":
+            written = b64encode(write_parquet(data)).decode()
+            return {"content": written, "encoding": "base64", "media_type": PARQUET}
         return {"content": write_data(data, form), "media_type": MEDIA_TYPES[form]}
+    except MissingLibraryError as error:
+        raise RefusedError(not_available(method.name, str(error))) from None
     except FormatError as error:
         message = f"The result cannot be written as {form}: {error}."
         raise refusal(method, "not-expressible", message) from None

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.documents.data_formats import FormatError, read_data
+from bespeak.documents.table_files import MissingLibraryError, read_parquet
 from bespeak.extensions.compute.methods import evaluate_rows, findings, write_answer
 from bespeak.extensions.data.collection import MOST_ROWS, Row, read_rows
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.answer import Envelope
-from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.call import RoutedCall, not_available
 from bespeak.runtime.concurrency import run_in_thread
-from bespeak.runtime.handling import handler, invalid, refusal
+from bespeak.runtime.handling import RefusedError, handler, invalid, refusal
 from bespeak.text.source.pointer import child
 
 _TRANSFORM = STANDARD["TRANSFORM"]
@@ -57,7 +59,9 @@ async def _read_source(call: RoutedCall, source: Any, form: str | None) -> Any:
         if form is None:
             raise invalid("source_format", "is needed for a text: the format is not guessed.")
         try:
-            data = await run_in_thread(read_data, source, form)
+            data = await run_in_thread(_read_parquet if form == "parquet" else read_data, source, form)
+        except MissingLibraryError as error:
+            raise RefusedError(not_available(_TRANSFORM.name, str(error))) from None
         except FormatError as error:
             where = {"line": error.line} if error.line else {}
             message = f"The source is not {form} that can be read: {error}."
@@ -73,6 +77,14 @@ async def _read_source(call: RoutedCall, source: Any, form: str | None) -> Any:
     if isinstance(data, list) and len(data) > MOST_ROWS:
         raise invalid("source", f"must have at most {MOST_ROWS:,} rows; got {len(data):,}.")
     return data
+
+
+def _read_parquet(source: str, _: str) -> list[dict[str, Any]]:
+    try:
+        content = b64decode(source, validate=True)
+    except ValueError:
+        raise FormatError("the text is not base64") from None
+    return read_parquet(content, MOST_ROWS)
 
 
 _NAMED: Final = {"collection", "filter"}

@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from bespeak.contract.data_set import DataColumn, read_column
+from bespeak.documents.table_files import quote_name
 from bespeak.errors import DataSourceError
 from bespeak.extensions.data.query import DataQuery
-from bespeak.extensions.data.sources import Described, Dialect, Select, as_number, as_relation, load_driver, quote
+from bespeak.extensions.data.sources import Described, Dialect, Select, as_number, as_relation, load_driver
 
 _DRIVER: Final = ("asyncpg", "PostgreSQL needs asyncpg: install bespeak[postgres]")
 _MOST_CONNECTIONS: Final = 4
@@ -38,11 +39,11 @@ class PostgresDialect(Dialect):
 
     def selected(self, column: DataColumn) -> str:
         if column.kind in ("array", "object"):
-            return f"to_json(t.{quote(column.name)})::text"
+            return f"to_json(t.{quote_name(column.name)})::text"
         return self.compared(column)
 
     def compared(self, column: DataColumn) -> str:
-        name = f"t.{quote(column.name)}"
+        name = f"t.{quote_name(column.name)}"
         if column.kind == "string" and column.native not in _TEXTS:
             return f"{name}::text"
         if column.native in ("float4", "float8"):
@@ -68,7 +69,7 @@ class PostgresSource:
     def __init__(self, address: str, name: str, *, timeout: float, table: str = "", query: str = "") -> None:
         self._address = address
         self._name = name
-        self._table = ".".join(map(quote, table.split("."))) if table else ""
+        self._table = ".".join(map(quote_name, table.split("."))) if table else ""
         self._relation = self._table or as_relation(query)
         self._settings = {
             "application_name": "bespeak",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 import msgspec
 
 from bespeak.contract.data_set import DataColumn, read_column
+from bespeak.documents.table_files import open_duckdb, quote_name, quote_text
 from bespeak.errors import DataSourceError
 from bespeak.extensions.data.query import DataFilter, DataQuery, select
 from bespeak.runtime.concurrency import run_in_thread
@@ -57,7 +58,7 @@ class Dialect:
 
     def compared(self, column: DataColumn) -> str:
         """Write a column in a comparison."""
-        return f"t.{quote(column.name)}"
+        return f"t.{quote_name(column.name)}"
 
     def parameter(self, number: int, column: DataColumn, value: Any) -> str:
         """Write the parameter of this number, as something that `compared` can be compared with."""
@@ -80,10 +81,6 @@ def load_driver(name: str, advice: str) -> Any:
         raise DataSourceError(advice) from None
 
 
-def quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def as_relation(query: str) -> str:
     """Make a relation of an operator's SELECT. The line break ends a comment at its end."""
     return f"({query.strip().rstrip(';')}\n)"
@@ -103,7 +100,7 @@ class Select:
             # Databases disagree on the place of NULL. Without the first term an index can give the order.
             order += [f"({left} IS NULL)"] if columns[name].nullable else []
             order.append(f"{left} DESC" if descending else left)
-        names = [f"{dialect.selected(columns[name])} AS {quote(name)}" for name in query.columns]
+        names = [f"{dialect.selected(columns[name])} AS {quote_name(name)}" for name in query.columns]
         self.text = (
             f"SELECT {', '.join(names)} FROM {relation} AS t"
             + (f" WHERE {' AND '.join(where)}" if where else "")
@@ -203,10 +200,10 @@ class SqliteDialect(Dialect):
     """Texts, integers and reals. Dates are compared as texts, times by their value."""
 
     def selected(self, column: DataColumn) -> str:
-        return f"t.{quote(column.name)}"
+        return f"t.{quote_name(column.name)}"
 
     def compared(self, column: DataColumn) -> str:
-        name = f"t.{quote(column.name)}"
+        name = f"t.{quote_name(column.name)}"
         return f"julianday({name})" if column.kind == "date-time" else name
 
     def parameter(self, number: int, column: DataColumn, value: Any) -> str:
@@ -234,7 +231,7 @@ class SqliteSource:
     def __init__(self, path: Path, *, table: str = "", query: str = "") -> None:
         self._path = path
         self._table = table
-        self._relation = quote(table) if table else as_relation(query)
+        self._relation = quote_name(table) if table else as_relation(query)
 
     def describe(self) -> Described:
         with self._opened() as connection:
@@ -316,14 +313,14 @@ class DuckDialect(Dialect):
     """Parameters are texts that are cast to the type of their column."""
 
     def selected(self, column: DataColumn) -> str:
-        name = f"t.{quote(column.name)}"
+        name = f"t.{quote_name(column.name)}"
         if column.kind in ("array", "object"):
             return f"CAST(to_json({name}) AS VARCHAR)"
         # Python would need pytz for times with a zone.
         return f"CAST({name} AS VARCHAR)" if column.kind in ("date-time", "string") else name
 
     def compared(self, column: DataColumn) -> str:
-        name = f"t.{quote(column.name)}"
+        name = f"t.{quote_name(column.name)}"
         if column.kind == "string" and column.native != "VARCHAR":
             return f"CAST({name} AS VARCHAR)"
         if column.native in ("DOUBLE", "FLOAT", "REAL"):
@@ -362,7 +359,7 @@ class FileSource:
             with self._open() as database:
                 found = database.execute(f"DESCRIBE SELECT * FROM {self._relation()}").fetchall()
                 self._columns = tuple(_file_column(name, native) for name, native, *_ in found)
-                filled = ", ".join(f"count(*) = count({quote(column.name)})" for column in self._columns)
+                filled = ", ".join(f"count(*) = count({quote_name(column.name)})" for column in self._columns)
                 [always] = database.execute(f"SELECT {filled} FROM {self._relation()}").fetchall()
         except (duckdb.Error, OSError) as error:
             raise DataSourceError(f"{self._path} cannot be read: {_first_line(error)}") from None
@@ -395,26 +392,13 @@ class FileSource:
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         """Open a database in memory that may read the file, and whose settings cannot be changed any more."""
-        database = load_driver(*_DUCKDB).connect()
-        for setting in (
-            f"SET allowed_paths = [{_text(str(self._path.absolute()))}]",
-            f"SET memory_limit = '{_MEMORY}'",
-            "SET threads = 1",
-            "SET temp_directory = ''",
-            "SET TimeZone = 'UTC'",
-            "SET autoinstall_known_extensions = false",
-            "SET autoload_known_extensions = false",
-            "SET enable_external_access = false",
-            "SET lock_configuration = true",
-        ):
-            database.execute(setting)
-        opened: duckdb.DuckDBPyConnection = database
+        opened: duckdb.DuckDBPyConnection = open_duckdb(self._path, memory=_MEMORY)
         return opened
 
     def _relation(self) -> str:
         """Write the call that reads the file: with guessed types until they are known, then with those."""
-        path = _text(str(self._path.absolute()))
-        types = ", ".join(f"{_text(column.name)}: {_text(column.native)}" for column in self._columns)
+        path = quote_text(str(self._path.absolute()))
+        types = ", ".join(f"{quote_text(column.name)}: {quote_text(column.native)}" for column in self._columns)
         if self._kind == "parquet":
             return f"read_parquet({path})"
         if self._kind in ("jsonl", "ndjson"):
@@ -437,10 +421,6 @@ def _file_column(name: str, native: str) -> DataColumn:
     known = (kind for part, kind in _FILE_TYPES if native.startswith(part))
     column = read_column(name, "array" if native.endswith("]") else next(known, ""))
     return DataColumn(name, {} if column is None else column.schema, native=native)
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 def _first_line(error: Exception) -> str:
