@@ -161,7 +161,7 @@ BUNDLED: Final = (
     ),
     KnownExtension(
         "acquire",
-        methods=("FETCH", "SEARCH", "SCAN", "FIND"),
+        methods=("FETCH", "SEARCH", "SCAN", "FIND", "ANALYZE"),
         hooks={"collect resources": "resources:collect_resources"},
         has_tables=True,
     ),

@@ -54,7 +54,7 @@ def load_library(name: str) -> Any:
         raise MissingLibraryError("the extra `data`: install bespeak[data]") from None
 
 
-def open_duckdb(path: Path | None = None, folder: Path | None = None, memory: str = "256MB") -> Any:
+def open_duckdb(path: Path | None = None, folder: Path | None = None, memory: str = "256MB", threads: int = 1) -> Any:
     """Open a database in memory that can read one file and use one folder, and whose settings stay as they are."""
     database = load_library("duckdb").connect()
     for setting in (
@@ -63,7 +63,7 @@ def open_duckdb(path: Path | None = None, folder: Path | None = None, memory: st
         f"temp_directory = {quote_text(str(folder.absolute() / 'spilled') if folder else '')}",
         "max_temp_directory_size = '2GB'",
         f"memory_limit = '{memory}'",
-        "threads = 1",
+        f"threads = {threads}",
         "TimeZone = 'UTC'",
         "autoinstall_known_extensions = false",
         "autoload_known_extensions = false",
@@ -146,7 +146,8 @@ def write_parquet(data: Any) -> bytes:
             with open_duckdb(folder=Path(folder)) as database:
                 shown = ", ".join(f'"{at}" AS {quote_name(name)}' for at, name in enumerate(names))
                 columns = ", ".join(f"'{at}': '{kind}'" for at, kind in enumerate(types))
-                read = f"read_json({quote_text(str(source))}, format='newline_delimited', columns={{{columns}}})"
+                form = f"format='newline_delimited', records=true, columns={{{columns}}}"
+                read = f"read_json({quote_text(str(source))}, {form})"
                 database.execute(f"COPY (SELECT {shown} FROM {read}) TO {quote_text(str(path))} (FORMAT parquet)")
             return path.read_bytes()
         except (duckdb.Error, UnicodeError) as error:

@@ -17,6 +17,8 @@ from bespeak.contract.standard.definition import (
     NO_COLLECTION,
     OBJECT,
     READING,
+    ROWS,
+    SHARE,
     TEXT,
     TIME,
     UNREADABLE,
@@ -43,6 +45,18 @@ _SORT: Final = {
 _HELD: Final = members("item_id: NAME, receipt: NAME")
 _PULLED: Final = members("payload: ANYTHING, attempts: 1.., submitted_at: TIME, visible_until: TIME, submitter: NAME")
 NAMESPACES: Final = ("agents", "endpoints", "entities", "resources", "data")  # what FIND looks for
+
+ANALYSES: Final = ("anomaly", "trend", "distribution", "correlation")
+_FINDING: Final = object_of(
+    {
+        "kind": one_of(*ANALYSES),
+        "columns": list_of(TEXT, least=1),
+        "values": OBJECT,
+        "confidence": SHARE,
+        "confidence_from": LINE,  # what the confidence is computed from
+        "explanation?": TEXT,
+    }
+)
 
 _method = partial(StandardMethod, category="acquire", stateless=True)
 ACQUIRE: Final[tuple[StandardMethod, ...]] = (
@@ -152,6 +166,49 @@ ACQUIRE: Final[tuple[StandardMethod, ...]] = (
         errors=(
             *READING,
             MethodError("unknown-namespace", status.NOT_FOUND, "The server has no such registry that it may show."),
+        ),
+    ),
+    _method(
+        name="ANALYZE",
+        description="Finds anomalies, trends, distributions and correlations in rows, by robust statistics.",
+        intent="Analyze a dataset for patterns.",
+        outcome="Findings are returned, each with its figures and a confidence that says what it is computed from.",
+        takes={
+            "target": ROWS,
+            # Without it, what fits the columns.
+            "analysis_type?": one_of(*ANALYSES),
+            # 2026-11-01/2026-11-30, or {"start": ..., "end": ...}.
+            "time_range?": {
+                "type": ["string", "object"],
+                "maxLength": 129,
+                "properties": {"start": TIME, "end": TIME},
+                "additionalProperties": False,
+                "minProperties": 1,
+            },
+            "time_column?": NAME,
+            # An anomaly is further than 6 - 5 x sensitivity deviations from the median: 3.5 by default.
+            "sensitivity?": SHARE,
+            "explain?": FLAG,
+            "columns?": list_of(NAME, least=1, most=256),
+            "chart?": one_of("svg"),
+        },
+        returns={
+            "analysis_type": one_of(*ANALYSES),
+            "chosen_because?": LINE,
+            "rows": COUNT,
+            "columns": list_of(TEXT),
+            "time_column?": TEXT,
+            "time_range?": object_of(members("start?: TIME, end?: TIME")),
+            "findings": list_of(_FINDING),
+            "notes": list_of(TEXT, most=2000),
+            "chart?": TEXT,
+        },
+        errors=(
+            *READING,
+            INVALID_TIME,
+            MethodError("analysis-busy", status.UNAVAILABLE, "Too many analyses wait; try again later."),
+            MethodError("analysis-timeout", status.UNAVAILABLE, "The analysis took too long; narrow it."),
+            MethodError("not-available", status.UNAVAILABLE, "The server lacks the library that analyses."),
         ),
     ),
 )

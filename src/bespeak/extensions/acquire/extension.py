@@ -7,6 +7,7 @@ import logging
 from typing import Final
 
 from bespeak.errors import StoreError
+from bespeak.extensions.acquire.analyze import analyze
 from bespeak.extensions.acquire.methods import fetch, find, scan, search
 from bespeak.extensions.acquire.store import TOPIC, IndexResources, MarkUnindexed
 from bespeak.runtime.concurrency import cancel_tasks
@@ -55,5 +56,7 @@ def _open(opening: Opening) -> None:
 
 
 acquire: Final = Extension(
-    name="acquire", methods={"FETCH": fetch, "SEARCH": search, "SCAN": scan, "FIND": find}, open=_open
+    name="acquire",
+    methods={"FETCH": fetch, "SEARCH": search, "SCAN": scan, "FIND": find, "ANALYZE": analyze},
+    open=_open,
 )

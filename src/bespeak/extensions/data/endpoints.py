@@ -161,7 +161,7 @@ class DataReader:
     def __init__(self, data: DataSet, source: DataSource, lay_out: Callable[[], Layout], layout: Layout | None) -> None:
         """Create the reader; `lay_out` describes the source again, and blocks."""
         self.data = data
-        self._source = source
+        self.source = source
         self._lay_out = lay_out
         self._layout = layout
         self._slots = asyncio.Semaphore(_AT_ONCE)
@@ -237,7 +237,7 @@ class DataReader:
     async def _select(self, query: DataQuery) -> list[Row]:
         layout = await self._find_layout()
         async with self._slots:
-            return await self._source.read(query, layout.columns)
+            return await self.source.read(query, layout.columns)
 
     async def _guard(self, reading: Awaitable[_Read], late: int = status.UNAVAILABLE) -> _Read | Refused:
         """Return what is read within the time of the data set, or a refusal. What is wrong with it is only logged."""

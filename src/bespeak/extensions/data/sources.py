@@ -306,6 +306,7 @@ _NATIVE: Final = {
 }
 _DUCKDB: Final = ("duckdb", "files are read with DuckDB: install bespeak[data]")
 _MEMORY: Final = "512MB"
+_BUFFER: Final = 8_000_000  # bytes that one thread parses: with the usual 32 MB, small files are parsed by one alone
 _LONGEST_LINE: Final = 2_000_000  # bytes: DuckDB reads a file with a line of 100 MB as empty, without an error
 
 
@@ -345,7 +346,7 @@ class FileSource:
     """Rows of one file. Changes of its content are seen by the next read; its columns must stay."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._kind = path.suffix.lower().strip(".")
         self._database: duckdb.DuckDBPyConnection | None = None
         self._columns: tuple[DataColumn, ...] = ()
@@ -362,12 +363,16 @@ class FileSource:
                 filled = ", ".join(f"count(*) = count({quote_name(column.name)})" for column in self._columns)
                 [always] = database.execute(f"SELECT {filled} FROM {self._relation()}").fetchall()
         except (duckdb.Error, OSError) as error:
-            raise DataSourceError(f"{self._path} cannot be read: {_first_line(error)}") from None
+            raise DataSourceError(f"{self.path} cannot be read: {_first_line(error)}") from None
         columns = zip(self._columns, always, strict=True)
         return Described(tuple(replace(one, nullable=not is_filled) for one, is_filled in columns if one.schema))
 
     async def read(self, query: DataQuery, columns: Mapping[str, DataColumn]) -> list[Mapping[str, Any]]:
-        return await run_interruptible(self._read, Select(DuckDialect(), self._relation(), columns, query))
+        return await run_interruptible(self._read, self.select(query, columns))
+
+    def select(self, query: DataQuery, columns: Mapping[str, DataColumn]) -> Select:
+        """Write a query as a statement for a database of DuckDB that can read the file."""
+        return Select(DuckDialect(), self._relation(), columns, query)
 
     async def close(self) -> None:
         with self._opening:
@@ -377,8 +382,8 @@ class FileSource:
 
     def _read(self, statement: Select, cancellable: Cancellable) -> list[Mapping[str, Any]]:
         duckdb = load_driver(*_DUCKDB)
-        if not self._path.is_file():  # DuckDB would take it for a pattern
-            raise DataSourceError(f"{self._path} does not exist")
+        if not self.path.is_file():  # DuckDB would take it for a pattern
+            raise DataSourceError(f"{self.path} does not exist")
         try:
             with self._opening:
                 self._database = self._database or self._open()
@@ -388,16 +393,16 @@ class FileSource:
                 names = [column[0] for column in cursor.description or ()]
                 return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
         except duckdb.Error as error:
-            raise DataSourceError(f"{self._path} cannot be read: {_first_line(error)}") from None
+            raise DataSourceError(f"{self.path} cannot be read: {_first_line(error)}") from None
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         """Open a database in memory that may read the file, and whose settings cannot be changed any more."""
-        opened: duckdb.DuckDBPyConnection = open_duckdb(self._path, memory=_MEMORY)
+        opened: duckdb.DuckDBPyConnection = open_duckdb(self.path, memory=_MEMORY)
         return opened
 
     def _relation(self) -> str:
         """Write the call that reads the file: with guessed types until they are known, then with those."""
-        path = quote_text(str(self._path.absolute()))
+        path = quote_text(str(self.path.absolute()))
         types = ", ".join(f"{quote_text(column.name)}: {quote_text(column.native)}" for column in self._columns)
         if self._kind == "parquet":
             return f"read_parquet({path})"
@@ -406,15 +411,15 @@ class FileSource:
             return f"read_json({path}, format = 'newline_delimited', {form})"
         # Without a given dialect, DuckDB reads a broken quote as text.
         mark = "\t" if self._kind == "tsv" else ","
-        dialect = f"header = true, delim = '{mark}', quote = '\"', escape = '\"'"
+        dialect = f"header = true, delim = '{mark}', quote = '\"', escape = '\"', buffer_size = {_BUFFER}"
         form = f"auto_detect = false, columns = {{{types}}}" if types else "sample_size = -1"
         return f"read_csv({path}, {dialect}, {form})"
 
     def _check_lines(self) -> None:
-        with self._path.open("rb") as file:
+        with self.path.open("rb") as file:
             start = file.read(_LONGEST_LINE)
         if self._kind != "parquet" and len(start) == _LONGEST_LINE and b"\n" not in start:
-            raise DataSourceError(f"{self._path} has a line of more than {_LONGEST_LINE:,} bytes")
+            raise DataSourceError(f"{self.path} has a line of more than {_LONGEST_LINE:,} bytes")
 
 
 def _file_column(name: str, native: str) -> DataColumn:
