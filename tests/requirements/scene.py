@@ -298,6 +298,13 @@ CALLS: Final[dict[str, Callable[[Scene], Awaitable[Given]]]] = {
     "SCAN": _scan,
     "PULL": _pull,
     "FIND": _find,
+    "ANALYZE": _plain(
+        target=[{"day": f"2026-11-{at:02}", "n": at, "m": at * at} for at in range(1, 20)],
+        analysis_type="trend",
+        time_range="2026-11-01/2026-11-12",
+        sensitivity=0.5,
+        explain=True,
+    ),
     "EXTRACT": _plain(
         source="Total: 3", schema={"properties": {"total": {"type": "number"}}}, confidence_threshold=0.5
     ),

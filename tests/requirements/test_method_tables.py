@@ -47,6 +47,7 @@ def optional(method: str) -> list[str]:
     "METHODS-3.3-1",
     "METHODS-3.4-1",
     "METHODS-3.5-1",
+    "METHODS-3.6-1",
     "METHODS-4.1-1",
     "METHODS-4.2-1",
     "METHODS-4.2-2",
@@ -116,6 +117,7 @@ async def test_every_row_is_taken_and_those_that_must_be_there_are_needed(method
 
 
 @pytest.mark.requirement(
+    "METHODS-3.6-2",
     "METHODS-4.5-3",
     "METHODS-4.12-5",
     "METHODS-5.5-7",
@@ -149,6 +151,7 @@ async def test_a_row_takes_the_words_of_the_draft_and_no_other(method: str) -> N
 
 @pytest.mark.requirement(
     "METHODS-3.2-8",
+    "METHODS-3.6-8",
     "METHODS-4.1-5",
     "METHODS-4.5-6",
     "METHODS-4.6-6",
@@ -195,6 +198,7 @@ def told(reply: Reply) -> dict[str, Any]:
     "METHODS-3.2-9",
     "METHODS-3.3-5",
     "METHODS-3.5-5",
+    "METHODS-3.6-7",
     "METHODS-4.1-4",
     "METHODS-4.2-6",
     "METHODS-4.3-4",

@@ -188,7 +188,7 @@ def read_xlsx_batches(path: Path, sheet: str | None = None) -> Iterator[list[dic
                 known = ", ".join(book.sheet_names[:20])
                 raise FormatError(f"the workbook has no sheet {sheet[:80]!r}; it has: {known[:1000]}")
             found = book.get_sheet_by_index(0) if sheet is None else book.get_sheet_by_name(sheet)
-            rows = ([_plain_cell(cell) for cell in row] for row in found.iter_rows())
+            rows = ([plain_cell(cell) for cell in row] for row in found.iter_rows())
             yield from _batches(row for row in rows if any(cell is not None for cell in row))
     except (library.CalamineError, OSError, ValueError) as error:
         raise FormatError(f"this is not an xlsx workbook: {str(error)[:200]}") from None
@@ -291,7 +291,8 @@ def _name(cell: Any) -> str:
     return "" if cell is None else cell if isinstance(cell, str) else msgspec.json.encode(cell).decode()
 
 
-def _plain_cell(value: Any) -> Any:
+def plain_cell(value: Any) -> Any:
+    """Return a value of a table as JSON has it: whole numbers are integers, times are texts in ISO 8601."""
     if isinstance(value, float):
         # A sheet has only floats. What JSON lacks is no value.
         return None if not math.isfinite(value) else int(value) if value.is_integer() and abs(value) < _EXACT else value

@@ -20,6 +20,7 @@ READS = {
     "SEARCH",
     "SCAN",
     "FIND",
+    "ANALYZE",
     "EXTRACT",
     "FILTER",
     "VALIDATE",

@@ -154,7 +154,7 @@ async def test_files_are_read_in_place_and_other_sources_in_batches_with_one_ans
         assert await code(bench, "ANALYZE", target="ledger", analysis_type="trend") == (422, "invalid-time-column")
 
 
-@pytest.mark.requirement("METHODS-3.6-7")
+@pytest.mark.requirement("METHODS-3.6-8")
 async def test_what_cannot_be_analysed_is_refused_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

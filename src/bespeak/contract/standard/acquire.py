@@ -50,7 +50,7 @@ ANALYSES: Final = ("anomaly", "trend", "distribution", "correlation")
 _FINDING: Final = object_of(
     {
         "kind": one_of(*ANALYSES),
-        "columns": list_of(TEXT, least=1),
+        "columns": list_of({"type": "string"}, least=1),
         "values": OBJECT,
         "confidence": SHARE,
         "confidence_from": LINE,  # what the confidence is computed from
@@ -196,9 +196,8 @@ ACQUIRE: Final[tuple[StandardMethod, ...]] = (
             "analysis_type": one_of(*ANALYSES),
             "chosen_because?": LINE,
             "rows": COUNT,
-            "columns": list_of(TEXT),
-            "time_column?": TEXT,
-            "time_range?": object_of(members("start?: TIME, end?: TIME")),
+            "columns": list_of({"type": "string"}),
+            "time_column?": {"type": "string"},
             "findings": list_of(_FINDING),
             "notes": list_of(TEXT, most=2000),
             "chart?": TEXT,

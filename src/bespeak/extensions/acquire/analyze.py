@@ -22,7 +22,14 @@ import msgspec
 
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.documents.chart import bar_chart, line_chart
-from bespeak.documents.table_files import MissingLibraryError, load_library, open_duckdb, quote_name, quote_text
+from bespeak.documents.table_files import (
+    MissingLibraryError,
+    load_library,
+    open_duckdb,
+    plain_cell,
+    quote_name,
+    quote_text,
+)
 from bespeak.extensions.data.collection import DataCollection, Row, find_collection, read_filters
 from bespeak.extensions.data.query import DataQuery, instant
 from bespeak.extensions.data.sources import Cancellable, FileSource, run_interruptible
@@ -62,7 +69,8 @@ class _Rows(NamedTuple):
     file: Path | None
     names: Sequence[str]
     select: str  # statement for n0, t0, o0, n1, ...
-    parameters: Sequence[Any]
+    parameters: Sequence[Any] = ()
+    key: Sequence[str] = ()  # columns that identify a row: analysed only if they are named
 
 
 @handler
@@ -112,13 +120,15 @@ async def _find_rows(call: RoutedCall, folder: Path) -> _Rows:
     wanted = None if timed and "time_column" not in given else wanted
     if isinstance(target, list):
         return await _spill(folder / "rows.jsonl", _one_batch(target), wanted)
-    name = target if isinstance(target, str) else target["collection"]
-    collection = await find_collection(call, _ANALYZE, name, "target")
-    filters = () if isinstance(target, str) else read_filters(target.get("filter", {}), "target")
+    name, conditions = (target, {}) if isinstance(target, str) else (target["collection"], target.get("filter", {}))
+    collection, filters = await find_collection(call, _ANALYZE, name, "target"), read_filters(conditions, "target")
     collection.check(filters, (), "target")
-    source = collection.reader.source if isinstance(collection, DataCollection) else None
-    if not isinstance(source, FileSource):
+    if not isinstance(collection, DataCollection):
         return await _spill(folder / "rows.jsonl", collection.batches(filters), wanted)
+    source = collection.reader.source
+    if not isinstance(source, FileSource):
+        spilled = await _spill(folder / "rows.jsonl", collection.batches(filters), wanted)
+        return spilled._replace(key=collection.key)
     columns = [column for column in collection.columns.values() if wanted is None or column.name in wanted]
     _check_width(len(columns))
     names = tuple(column.name for column in columns)
@@ -133,14 +143,12 @@ async def _find_rows(call: RoutedCall, folder: Path) -> _Rows:
             shown += [f"CASE WHEN abs({number}) < {_LARGEST} THEN {number} END AS n{at}"]
             shown += [f"abs({number}) >= {_LARGEST} OR isnan({number}) AS o{at}"]
         elif column.is_comparable:
-            shown += [
-                f"{value if column.kind == 'date' else f'left(CAST({value} AS VARCHAR), {_LONGEST_TEXT})'} AS t{at}"
-            ]
+            text = value if column.kind == "date" else f"left(CAST({value} AS VARCHAR), {_LONGEST_TEXT})"
+            shown += [f"{text} AS t{at}"]
         else:
             shown += [f"{value} IS NOT NULL AS o{at}"]
-    return _Rows(
-        source.path, names, f"SELECT {', '.join(shown) or 'NULL AS o'} FROM ({statement.text})", statement.parameters
-    )
+    select = f"SELECT {', '.join(shown) or 'NULL AS o'} FROM ({statement.text})"
+    return _Rows(source.path, names, select, statement.parameters, collection.key)
 
 
 async def _one_batch(rows: list[Row]) -> AsyncIterator[list[Row]]:
@@ -173,7 +181,7 @@ async def _spill(path: Path, batches: AsyncIterator[list[Row]], wanted: set[str 
                 raise _too_many()
     columns = ", ".join(f"{name}: '{kind}'" for name, kind in (types or {"n0": "DOUBLE"}).items())
     form = f"format = 'newline_delimited', records = true, columns = {{{columns}}}"
-    return _Rows(None, tuple(positions), f"SELECT * FROM read_json({quote_text(str(path))}, {form})", ())
+    return _Rows(None, tuple(positions), f"SELECT * FROM read_json({quote_text(str(path))}, {form})")
 
 
 def _place(at: int, value: Any) -> tuple[str, str, Any]:
@@ -219,7 +227,7 @@ def _analyze(
                     return found
 
             ask(f"CREATE TABLE r AS {rows.select}", *rows.parameters)
-            return _Analysis(ask, rows.names, given, window).answer()
+            return _Analysis(ask, rows, given, window).answer()
     except duckdb.OutOfMemoryException:
         raise _too_many() from None
     except (duckdb.Error, OSError) as error:
@@ -227,25 +235,22 @@ def _analyze(
         raise refusal(_ANALYZE, "data-unavailable", message) from None
 
 
+_Ask = Callable[..., list[tuple[Any, ...]]]
+
+
 class _Analysis:
-    def __init__(
-        self,
-        ask: Callable[..., list[tuple[Any, ...]]],
-        names: Sequence[str],
-        given: Mapping[str, Any],
-        window: Mapping[str, float],
-    ) -> None:
-        self._ask, self._names, self._given, self._window = ask, names, given, window
+    def __init__(self, ask: _Ask, rows: _Rows, given: Mapping[str, Any], window: Mapping[str, float]) -> None:
+        self._ask, self._names, self._given, self._window = ask, rows.names, given, window
         self._notes: list[str] = []
         self._physical = {name: kind for name, kind, *_ in ask("DESCRIBE r")}
         self._count_values("r")
         self._time = self._find_time()
-        unknown = [name for name in given.get("columns", ()) if name not in names]
+        unknown = [name for name in given.get("columns", ()) if name not in rows.names]
         if unknown:
             raise invalid("columns", f"names {unknown[0][:80]!r}, of which no row has a value.")
-        chosen = [at for at, name in enumerate(names) if name in given.get("columns", names)]
-        self._columns = chosen
-        self._numeric = [at for at in chosen if self._counts[at]["numbers"]]
+        self._columns = [at for at, name in enumerate(rows.names) if name in given.get("columns", rows.names)]
+        key = () if "columns" in given else rows.key
+        self._numeric = [at for at in self._columns if self._counts[at]["numbers"] and rows.names[at] not in key]
         self.kind, self._reason = self._choose()
         if self.kind == "trend":
             self._numeric = [at for at in self._numeric if at != self._time]
@@ -257,17 +262,16 @@ class _Analysis:
         kind, reason = self.kind, self._reason
         if kind != "distribution" and len(self._numeric) < (2 if kind == "correlation" else 1):
             few = "two columns" if kind == "correlation" else "a column"
-            raise invalid(
-                "columns" if "columns" in self._given else "target", f"must have {few} of numbers for {kind}."
-            )
+            member = "columns" if "columns" in self._given else "target"
+            raise invalid(member, f"must have {few} of numbers for {kind}.")
         found = list(getattr(self, f"_find_{kind}")())
         told: dict[str, Any] = {"analysis_type": kind, "rows": self._rows, "findings": []}
         told["columns"] = [self._names[at] for at in (self._columns if kind == "distribution" else self._numeric)]
         told |= {"chosen_because": reason} if reason else {}
         told |= {"time_column": self._names[self._time]} if self._time is not None else {}
-        for one in found[:1000]:
+        for one in found:
             shown = {"kind": kind, "columns": one.columns, "values": one.values, "confidence_from": one.source}
-            shown["confidence"] = round(min(max(one.confidence, 0.0), 1.0), 4)
+            shown["confidence"] = math.floor(one.confidence * 10_000) / 10_000  # 1 only if nothing is left to doubt
             told["findings"].append(shown | ({"explanation": one.explanation} if self._given.get("explain") else {}))
         if "chart" in self._given and found and found[0].points:
             draw = line_chart if kind == "trend" else bar_chart
@@ -336,13 +340,14 @@ class _Analysis:
             return "anomaly", "there are numbers, and not one column of times"
         return "trend", f"there are numbers, and one column of times, {self._names[self._time]}"
 
+    def _note(self, at: int, text: str) -> None:
+        self._notes.append(f"{self._names[at]}: {text}.")
+
     def _enough(self, at: int, what: str) -> bool:
-        count = self._counts[at]["numbers"]
+        count: int = self._counts[at]["numbers"]
         if count < _LEAST:
-            self._notes.append(
-                f"{self._names[at]}: {count} numbers are too few for {what}; at least {_LEAST} are needed."
-            )
-        return bool(count >= _LEAST)
+            self._note(at, f"{count} numbers are too few for {what}; at least {_LEAST} are needed")
+        return count >= _LEAST
 
     def _spread(self, value: str) -> tuple[float, float, str, tuple[float, ...]]:
         """Return the median, a robust standard deviation, what it is from, and least value and quartiles."""
@@ -364,9 +369,7 @@ class _Analysis:
                 on, value = "logarithms", f"ln({value})"
                 middle, scale, base, _ = self._spread(value)
             if not scale:
-                self._notes.append(
-                    f"{name}: more than three quarters of the values are the same; no spread to judge by."
-                )
+                self._note(at, "more than three quarters of the values are the same; no spread to judge by")
                 continue
             score = f"({value} - ({middle!r})) / {scale!r}"
             [(outside,)] = self._ask(f"SELECT count(*) FROM s WHERE abs({score}) > {threshold!r}")
@@ -374,33 +377,24 @@ class _Analysis:
             confidence = max(1 - chance / outside, 0) * max(1 - share / _OUTSIDE, 0) if outside else 0.0
             said = f"{outside} of {count} {on} are further than {threshold:g} deviations ({base}) from the median"
             if confidence <= 0:
-                why = (
-                    "" if not outside else f"; chance alone gives {chance:.2g}, and from {_OUTSIDE:.0%} on it is a tail"
-                )
-                self._notes.append(f"{name}: no anomalies: {said}{why}.")
+                why = f"; chance alone gives {chance:.2g}, and from {_OUTSIDE:.0%} on it is a tail" if outside else ""
+                self._note(at, f"no anomalies: {said}{why}")
                 continue
-            shown = [one for one in range(len(self._names)) if one != at][:6]
-            others = "".join(
-                f", {letter}{one}" for one in shown for letter in "nt" if f"{letter}{one}" in self._physical
-            )
+            others = [one for one in range(len(self._names)) if one != at][:6]
+            shown = [f"{letter}{one}" for one in others for letter in "nt" if f"{letter}{one}" in self._physical]
             found = self._ask(
-                f"SELECT i, n{at}, {score} AS score{others} FROM s WHERE abs(score) > {threshold!r} "
-                f"ORDER BY abs(score) DESC, i LIMIT {_TOP}"
+                f"SELECT {', '.join(['i', f'n{at}', f'{score} AS score', *shown])} FROM s "
+                f"WHERE abs(score) > {threshold!r} ORDER BY abs(score) DESC, i LIMIT {_TOP}"
             )
-            places = [int(one[1:]) for one in others.split(", ")[1:]]
-            rows = [
-                {
-                    "row": i,
-                    "value": number,
-                    "score": round(far, 2),
-                    "item": {self._names[one]: v for one, v in zip(places, rest, strict=True) if v is not None},
-                }
-                for i, number, far, *rest in found
-            ]
+            rows = []
+            for i, number, far, *rest in found:
+                row = {"row": i, "value": plain_cell(number), "score": round(far, 2)}
+                named = zip((self._names[int(one[1:])] for one in shown), map(plain_cell, rest), strict=True)
+                rows.append({**row, "item": {key: cell for key, cell in named if cell is not None}})
             centre = math.exp(middle) if on == "logarithms" else middle
             values = {"count": outside, "share": share, "threshold": threshold, "median": centre, "deviation": scale}
             values |= {"deviation_from": base, "judged_on": on, "expected_by_chance": chance, "rows": rows}
-            points = {f"row {one['row']}": one["score"] for one in rows}
+            points = {f"row {i}": far for i, _, far, *_ in found}
             source = f"(1 - expected by chance / found) x (1 - share / {_OUTSIDE:g}), chance by a normal distribution"
             text = f"{said}, {centre:.6g}; a normal distribution would have {chance:.2g} there."
             yield _Finding([name], values, confidence, source, f"{name}: {text}", points)
@@ -415,20 +409,18 @@ class _Analysis:
             name, known = self._names[at], f"(SELECT x, n{at} AS y FROM s WHERE x IS NOT NULL AND n{at} IS NOT NULL)"
             part = f"least(floor((x - {first!r}) / {last - first!r} * {_POINTS}), {_POINTS - 1})"
             by = "x" if times <= _POINTS else part
-            label = f"CAST({'to_timestamp(avg(x))' if dated else 'avg(x)'} AS VARCHAR)"
-            found = self._ask(f"SELECT avg(x), median(y), {label} FROM {known} GROUP BY {by} ORDER BY 1")
+            at_time = "any_value(x)" if by == "x" else "avg(x)"
+            label = f"CAST({f'to_timestamp({at_time})' if dated else at_time} AS VARCHAR)"
+            found = self._ask(f"SELECT {at_time}, median(y), {label} FROM {known} GROUP BY {by} ORDER BY 1")
             if len(found) < _LEAST:
-                self._notes.append(f"{name}: {len(found)} points in time are too few for a trend.")
+                self._note(at, f"{len(found)} points in time are too few for a trend")
                 continue
             slope, tau, p = _test_trend([(x, y) for x, y, _ in found])
             slope *= 86400 if dated else 1
             unit = "per day" if dated else f"per 1 of {self._names[self._time]}"
             way = ("rising" if slope > 0 else "falling" if slope < 0 else "level") if p < 0.05 else "none found"
             values = {"direction": way, "slope": slope, "slope_unit": unit, "tau": tau, "p_value": p}
-            values |= {
-                "points": len(found),
-                "each_point": "median of a time" if by == "x" else "median of a part of time",
-            }
+            values |= {"points": len(found), "each_point": f"median of a {'time' if by == 'x' else 'part of the time'}"}
             source = "1 - p of the Mann-Kendall test, which takes the points for independent of each other"
             text = f"{name}: {way}, {slope:.4g} {unit} (Theil-Sen) over {len(found)} medians; tau {tau:.2f}, p {p:.2g}."
             points = {label: y for _, y, label in found}
@@ -460,7 +452,7 @@ class _Analysis:
                 points = points or {value: count for value, count, _ in top}
                 text += f"; the most frequent text is {top[0][0][:80]!r}, {top[0][1]} times"
             if 0 < filled < _LEAST:
-                self._notes.append(f"{name}: {filled} values say little of a distribution.")
+                self._note(at, f"{filled} values say little of a distribution")
             share = filled / self._rows if self._rows else 0.0
             yield _Finding([name], values, share, "share of the rows that have a value", f"{text}.", points)
 
@@ -469,9 +461,9 @@ class _Analysis:
         for at in self._numeric:
             [(least, most)] = self._ask(f"SELECT min(n{at}), max(n{at}) FROM s")
             if least == most or self._counts[at]["numbers"] * 2 < self._rows:
-                self._notes.append(f"{self._names[at]}: left out: it is constant, or half of the rows lack a number.")
+                self._note(at, "left out: it is constant, or half of the rows lack a number")
             elif len(usable) == _TOP:
-                self._notes.append(f"{self._names[at]}: left out: only {_TOP} columns are compared; name them.")
+                self._note(at, f"left out: only {_TOP} columns are compared; name them")
             else:
                 usable.append(at)
         whole = " AND ".join(f"n{at} IS NOT NULL" for at in usable) or "FALSE"
@@ -498,9 +490,9 @@ class _Analysis:
             values = {
                 "pearson": pearson,
                 "spearman": spearman,
+                "spearman_interval_95": interval,
                 "n": count,
                 "p_value": p,
-                "spearman_interval_95": interval,
             }
             source = f"1 - p of Spearman's coefficient being 0, times the {len(pairs)} pairs that were compared"
             text = f"Spearman {spearman:.3f} ({interval[0]:.3f} to {interval[1]:.3f}), Pearson {pearson:.3f}, n {count}"
@@ -515,7 +507,7 @@ def _skew(low: float, middle: float, high: float) -> float:
 
 def _test_trend(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
     """Return the slope of Theil and Sen, Kendall's tau, and p of the test of Mann and Kendall."""
-    slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in combinations(pairs, 2)]
+    slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in combinations(pairs, 2) if b[0] > a[0]]
     signs, n = sum((one > 0) - (one < 0) for one in slopes), len(pairs)
     ties = Counter(y for _, y in pairs).values()
     variance = (n * (n - 1) * (2 * n + 5) - sum(t * (t - 1) * (2 * t + 5) for t in ties)) / 18
