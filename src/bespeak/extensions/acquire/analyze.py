@@ -132,7 +132,7 @@ async def _find_rows(call: RoutedCall, folder: Path) -> _Rows:
     columns = [column for column in collection.columns.values() if wanted is None or column.name in wanted]
     _check_width(len(columns))
     names = tuple(column.name for column in columns)
-    query = DataQuery(limit=_MOST_ROWS + 1, filters=tuple(filters), columns=names or tuple(collection.columns))
+    query = DataQuery(limit=_MOST_ROWS, filters=tuple(filters), columns=names or tuple(collection.columns))
     statement, shown = source.select(query, collection.columns), []
     for at, column in enumerate(columns):
         value = quote_name(column.name)
@@ -147,7 +147,7 @@ async def _find_rows(call: RoutedCall, folder: Path) -> _Rows:
             shown += [f"{text} AS t{at}"]
         else:
             shown += [f"{value} IS NOT NULL AS o{at}"]
-    select = f"SELECT {', '.join(shown) or 'NULL AS o'} FROM ({statement.text})"
+    select = f"SELECT {', '.join(shown) or 'NULL AS o'} FROM ({statement.unlimited})"
     return _Rows(source.path, names, select, statement.parameters, collection.key)
 
 

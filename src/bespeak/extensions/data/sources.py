@@ -101,12 +101,13 @@ class Select:
             order += [f"({left} IS NULL)"] if columns[name].nullable else []
             order.append(f"{left} DESC" if descending else left)
         names = [f"{dialect.selected(columns[name])} AS {quote_name(name)}" for name in query.columns]
-        self.text = (
+        # Without its limit: DuckDB reads a file with one thread if there is one.
+        self.unlimited = (
             f"SELECT {', '.join(names)} FROM {relation} AS t"
             + (f" WHERE {' AND '.join(where)}" if where else "")
             + (f" ORDER BY {', '.join(order)}" if order else "")
-            + f" LIMIT {query.limit:d} OFFSET {query.skip or 0:d}"
         )
+        self.text = f"{self.unlimited} LIMIT {query.limit:d} OFFSET {query.skip or 0:d}"
 
     def _add(self, column: DataColumn, value: Any) -> str:
         self.parameters.append(self._dialect.bound(column, value))
