@@ -175,7 +175,7 @@ BUNDLED: Final = (
         floor={"SUMMARIZE": "summarize:summarize"},
         tables={"language_model": "provider:LanguageModelSettings"},
     ),
-    KnownExtension("integrate", methods=("IMPORT",)),
+    KnownExtension("integrate", methods=("IMPORT",), has_tables=True),
     KnownExtension("files", needed_by=("files",), tables={"files": "settings:FileSettings"}),
     KnownExtension("reports", methods=("REPORT",)),
     KnownExtension("monitors", methods=("QUOTE", "MONITOR", "ROUTE", "RETRY", "CHECK")),

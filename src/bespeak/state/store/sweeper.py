@@ -25,6 +25,7 @@ _EXPIRING: Final = {
     "paused_tasks": "agent_id, task_id, case_id",
     "a2a_tasks": "task_id",
     "records": "record_id",
+    "job_parts": "job_id, number",
 }
 # Tables whose rows operators can still see after their end. Escalations among the cases have none.
 _KEPT: Final = {"cases": "case_id", "delegations": "delegation_id", "proposals": "proposal_id", "api_keys": "key_id"}

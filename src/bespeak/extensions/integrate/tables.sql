@@ -1,0 +1,12 @@
+-- Tables of this extension, by the migration of the store that makes them. Applied once; never edited after a release.
+
+-- migration 20
+-- Bytes that a job needs until it ends, such as the source of an import; any machine may go on with it.
+CREATE TABLE job_parts (
+    job_id TEXT NOT NULL,
+    number BIGINT NOT NULL,
+    data {blob} NOT NULL,
+    expires {real} NOT NULL,
+    PRIMARY KEY (job_id, number)
+);
+CREATE INDEX job_parts_expires ON job_parts (expires);
