@@ -9,10 +9,10 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, time
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 from xml.parsers import expat  # entities and DTDs are refused
 from xml.sax.saxutils import escape, quoteattr
 
@@ -34,7 +34,9 @@ MEDIA_TYPES: Final[Mapping[str, str]] = {
     "toml": "application/toml",
 }
 _MOST_ROWS: Final = 100_000
-_FIELD: Final = re.compile(r'(?:"([^"]*+(?:""[^"]*+)*+)"|([^",\r\n]*+))(,|\r\n?|\n|\Z)')
+_LONGEST_LINE: Final = 1 << 20  # bytes
+_FIELD: Final = re.compile(r'(?:"([^"]*+(?:""[^"]*+)*+)"|([^",\r\n]*+))(,|\Z)')
+_OPEN: Final = re.compile(r'(?:(?:"[^"]*+(?:""[^"]*+)*+"|[^",\r\n]*+),)*+"[^"]*+(?:""[^"]*+)*+')  # up to an open quote
 _FORMULA: Final = re.compile(r"[=@\t\r]|[-+](?![0-9]+(?:[.,][0-9]+)*\Z)")  # the start of one; -5 is only a number
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NO_NAME: Final = re.compile(r"[\s<>&/=\"'!?]")
@@ -46,6 +48,7 @@ class FormatError(Exception):
     def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(f"line {line}: {message}" if line else message)
         self.line = line
+        self.reason = message
 
 
 def read_data(source: str | bytes, form: str) -> Any:
@@ -111,36 +114,111 @@ def _check_rows(count: int, line: int) -> None:
         raise FormatError(f"the text has more than {_MOST_ROWS:,} rows", line)
 
 
-def _read_csv(text: str) -> list[dict[str, str]]:
-    """Read rows after a header. The module `csv` takes quotes inside cells for text, so that it cannot do this."""
-    rows: list[dict[str, str]] = []
-    names: list[str] = []
-    cells: list[str] = []
-    at, line, begun = 0, 1, 1
-    while at < len(text) or cells:
-        found = _FIELD.match(text, at)
-        if found is None:
-            raise FormatError("a quote mark is not closed, or stands inside a cell without quotes", line)
-        quoted, bare, end = found.groups()
-        line += len(re.findall(r"\r\n?|\n", found.group()))
-        at = found.end()
-        cells.append(bare if quoted is None else quoted.replace('""', '"'))
-        if end == ",":
-            if at == len(text):  # an empty cell at the very end
-                cells.append("")
-            else:
-                continue
-        if cells == [""] and quoted is None:  # an empty line
-            pass
-        elif not names:
-            names = check_names(cells, begun)
-        elif len(cells) != len(names):
-            raise FormatError(f"the row has {len(cells)} cells, but there are {len(names)} columns", begun)
-        else:
-            _check_rows(len(rows), begun)
-            rows.append(dict(zip(names, cells, strict=True)))
-        cells, begun = [], line
+def _read_csv(text: str) -> list[Any]:
+    rows: list[Any] = []
+    for line, row in LineReader(io.BytesIO(text.encode()), "csv"):
+        if isinstance(row, FormatError):
+            raise row
+        _check_rows(len(rows), line)
+        rows.append(row)
     return rows
+
+
+class LineReader:
+    """Reads rows of CSV, or of JSON Lines, from a file in bounded memory: each with its line, or with its fault.
+
+    After each row, `line` and the position of the file are where another reader with the same `names` goes on.
+    """
+
+    def __init__(self, file: BinaryIO, form: str, line: int = 0, names: Sequence[str] = ()) -> None:
+        self.line = line  # number of the last line that was read
+        self.names = list(names)  # columns of CSV, which its first line tells
+        self._file = file
+        self._is_json = form == "jsonl"
+
+    def __iter__(self) -> Iterator[tuple[int, Any]]:
+        """Yield rows. A FormatError in the place of one is its fault; raises FormatError if the rest has no meaning."""
+        while True:
+            begun = self.line + 1
+            try:
+                raw = self._read_line()
+                if not raw:
+                    return
+                if raw.isspace() and (self._is_json or not raw.strip(b"\r\n")):
+                    continue
+                row = read_json_row(raw, begun) if self._is_json else self._parse_csv(raw, begun)
+            except _UnclosedError:
+                raise
+            except UnicodeDecodeError:
+                row = FormatError("it is not UTF-8", begun)
+            except FormatError as error:
+                row = error
+            if not self._is_json and not self.names:
+                if isinstance(row, FormatError):
+                    raise row
+                self.names = check_names(row, begun)
+            else:
+                yield begun, row
+
+    def _read_line(self) -> bytes:
+        raw = self._file.readline(_LONGEST_LINE)
+        self.line += 1
+        if len(raw) == _LONGEST_LINE and raw[-1:] != b"\n":
+            while (rest := self._file.readline(_LONGEST_LINE)) and rest[-1:] != b"\n":
+                pass
+            raise FormatError(f"the line has more than {_LONGEST_LINE >> 20} MiB", self.line)
+        return raw if self.line > 1 else raw.removeprefix(b"\xef\xbb\xbf") or b"\n" if raw else raw
+
+    def _parse_csv(self, raw: bytes, line: int) -> Any:
+        """Return the cells by their names. The module `csv` cannot do this: it takes quotes inside cells for text."""
+        if b'"' in raw:
+            cells = self._split_quoted(raw, line)
+        else:
+            text = raw.decode().removesuffix("\n").removesuffix("\r")
+            if "\r" in text:
+                raise FormatError("a carriage return stands alone; end lines with LF or CR LF", line)
+            cells = text.split(",")
+        if not self.names:
+            return cells
+        if len(cells) != len(self.names):
+            raise FormatError(f"the row has {len(cells)} cells, but there are {len(self.names)} columns", line)
+        return dict(zip(self.names, cells, strict=True))
+
+    def _split_quoted(self, raw: bytes, line: int) -> list[str]:
+        if raw.count(b'"') % 2 and _OPEN.fullmatch(raw.decode()):
+            parts, size, is_open = [raw], len(raw), True
+            while is_open:
+                try:
+                    part = self._read_line()
+                except FormatError:
+                    part = b""
+                size += len(part)
+                if not part or size > _LONGEST_LINE:
+                    raise _UnclosedError("a quote mark is opened here and is not closed in the next MiB", line)
+                is_open = part.count(b'"') % 2 == 0
+                parts.append(part)
+            raw = b"".join(parts)
+        text = raw.decode().removesuffix("\n").removesuffix("\r")
+        cells, at = [], 0
+        while (found := _FIELD.match(text, at)) is not None:
+            quoted, bare, end = found.groups()
+            cells.append(bare if quoted is None else quoted.replace('""', '"'))
+            at = found.end()
+            if not end:
+                return cells
+        raise FormatError("a quote mark stands inside a cell without quotes, or a closed one is followed by text", line)
+
+
+class _UnclosedError(FormatError):
+    """A quote mark that is not closed: what follows has no meaning."""
+
+
+def read_json_row(raw: bytes, number: int) -> Any:
+    """Read one value that JSON Lines or a list of JSON has. Raises FormatError."""
+    try:
+        return _plain(msgspec.json.decode(raw), 0)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FormatError(f"it is not JSON: {str(error)[:200]}", number) from None
 
 
 def check_names(names: list[str], line: int = 0) -> list[str]:

@@ -67,7 +67,10 @@ async def test_what_cannot_be_imported_is_rejected_or_refused_and_nothing_change
         told = await good(bench, "IMPORT", source=rows, target="things", key="id")
         assert (told["added"], [one["row"] for one in told["rejected"]]) == (1, [1, 2, 3, 4, 5])
         refused: list[tuple[dict[str, Any], int, str]] = [
-            ({"source": "a,b\r\n1", "format": "csv"}, 400, "invalid-source"),
+            ({"source": "a,a\r\n1,2", "format": "csv"}, 400, "invalid-source"),
+            ({"source": 'a,b\r\n1,"2', "format": "csv"}, 400, "invalid-source"),
+            ({"source": "http://127.0.0.1/rows", "format": "csv"}, 400, "invalid-source"),
+            ({"source": "a,b\r\n1", "format": "csv"}, 422, "nothing-to-import"),
             ({"source": '{"a": 1}'}, 422, "invalid-format"),
             ({"source": [{}], "format": "csv"}, 422, "invalid-format"),
             ({"source": [1, 2]}, 422, "nothing-to-import"),

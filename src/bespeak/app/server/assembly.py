@@ -118,7 +118,8 @@ def choose_extensions(service: Service, *, stored: bool, tables: Iterable[str] =
         "negotiation": stored and service.policies.synthesis_enabled,
         "semantic": service.semantic is not None,
         "data": service.data_manifest is not None,
-        "files": any(has_files(one.input_schema) or has_files(one.output_schema) for one in service.endpoints),
+        "files": any(has_files(one.input_schema) or has_files(one.output_schema) for one in service.endpoints)
+        or any(has_files({"properties": STANDARD[name].parameters}) for name in service.methods if name in STANDARD),
     }
     bundled = (known.value.load() for known in BUNDLED if any(given[need] for need in known.needed_by))
     chosen: tuple[Extension, ...] = (*bundled, *service.extensions)

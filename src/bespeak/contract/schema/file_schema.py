@@ -60,9 +60,9 @@ def _limits(max_bytes: int, media_types: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def upload_schema() -> dict[str, Any]:
-    """Return the JSON form of an upload without limits of its own."""
-    limits = _limits(MAX_BYTES, ())
+def upload_schema(max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+    """Return the JSON form of an upload of any type."""
+    limits = _limits(max_bytes, ())
     return {
         "type": "object",
         "format": "file",

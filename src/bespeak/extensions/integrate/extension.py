@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from bespeak.extensions.integrate.jobs import JOB, JOB_KIND, Jobs, Work
-from bespeak.extensions.integrate.methods import import_rows
+from bespeak.extensions.integrate.methods import carry_import, import_rows
 from bespeak.runtime.extension import Extension, Opening
 
-WORKS: Final[Mapping[str, Work]] = {}  # what the jobs of each method do
+WORKS: Final[Mapping[str, Work]] = {"IMPORT": carry_import}  # what the jobs of each method do
 
 
 def _open(opening: Opening) -> None:

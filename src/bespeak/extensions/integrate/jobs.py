@@ -82,6 +82,7 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     checkpoint: Any = None  # where the work goes on; None at the beginning
     done: int = 0
     total: int | None = None  # number that `done` will reach; None if it is not known
+    unit: str = ""  # what is counted: bytes, rows
     counts: dict[str, Any] = {}  # what has been committed so far, for its owner
     callback: str | None = None
     result: dict[str, Any] | None = None
@@ -91,7 +92,9 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def told(self) -> dict[str, Any]:
         """What CHECK and a callback tell of it."""
-        progress = {"done": self.done} if self.total is None else {"done": self.done, "total": self.total}
+        progress: dict[str, Any] = {"done": self.done}
+        progress |= {} if self.total is None else {"total": self.total}
+        progress |= {"unit": self.unit} if self.unit else {}
         parts = (("counts", self.counts or None), ("result", self.result), ("error", self.error))
         return {"method": self.method, "progress": progress, **{name: one for name, one in parts if one is not None}}
 
@@ -106,6 +109,7 @@ class Progress(msgspec.Struct, frozen=True):
     done: int
     total: int | None = None
     counts: dict[str, Any] = {}
+    unit: str = ""
     result: dict[str, Any] | None = None  # the receipt, with which the job ends
 
 

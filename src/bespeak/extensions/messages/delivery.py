@@ -107,7 +107,7 @@ class Delivery:
         self._places = asyncio.Semaphore(_MOST_AT_ONCE)
         allowed = AllowedHosts(settings.allow)
         guard = AddressGuard(allowed, networks=allowed.networks, resolve=resolve)
-        web = Webhook(guard, allowed, settings.ca_file, server_id, signer)
+        self.web = web = Webhook(guard, allowed, settings.ca_file, server_id, signer)
         self._notice = AgtpNotice(guard, settings.ca_file, server_id, settings.agent_id, signer)
         self._channels: dict[str, Transport] = {"https": web, "http": web, "agtp": self._notice}
         if settings.smtp is not None:

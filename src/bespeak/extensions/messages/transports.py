@@ -91,14 +91,14 @@ class Webhook:
         self._signer = signer
 
     def locate(self, address: str) -> str | Undeliverable:
-        parsed = self._parse(address)
+        parsed = self.parse(address)
         return parsed if isinstance(parsed, Undeliverable) else parsed.origin.host.lower()
 
     async def deliver(self, address: str, posting: Posting) -> Outcome:
         """Post the letter; any status from 200 to 299 means that it is delivered."""
         import httpx  # noqa: PLC0415 - slow to load
 
-        parsed = self._parse(address)
+        parsed = self.parse(address)
         if isinstance(parsed, Undeliverable):
             return parsed
         body = msgspec.json.encode(posting.letter(address, self._server_id))
@@ -112,8 +112,7 @@ class Webhook:
         }
         if self._signer is not None:
             headers[SIGNATURE] = self._signer.sign(body)
-        # A transport for each attempt: names are resolved and checked each time, and nothing stays open.
-        transport = address_guard.PinnedTransport(self._guard, self._tls)
+        transport = self.open()
         try:
             response = await transport.send("POST", parsed, headers, body)
             return judge(response, await _read(response) if posting.kind == VERIFICATION else b"")
@@ -124,7 +123,12 @@ class Webhook:
         finally:
             await transport.close()
 
-    def _parse(self, address: str) -> WebAddress | Undeliverable:
+    def open(self) -> address_guard.PinnedTransport:
+        """Return a transport for one exchange: names are resolved and checked each time, and nothing stays open."""
+        return address_guard.PinnedTransport(self._guard, self._tls)
+
+    def parse(self, address: str) -> WebAddress | Undeliverable:
+        """Return an address that may be asked, if its host is; plain http is only for hosts that are allowed."""
         parsed = address_guard.parse_web_address(address, insecure=True)
         if not isinstance(parsed, WebAddress):
             return Undeliverable(str(parsed))
