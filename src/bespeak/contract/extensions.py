@@ -175,7 +175,12 @@ BUNDLED: Final = (
         floor={"SUMMARIZE": "summarize:summarize"},
         tables={"language_model": "provider:LanguageModelSettings"},
     ),
-    KnownExtension("integrate", methods=("IMPORT",), has_tables=True),
+    KnownExtension(
+        "integrate",
+        methods=("IMPORT",),
+        hooks={"remove resources": "removal:remove_resources"},
+        has_tables=True,
+    ),
     KnownExtension("files", needed_by=("files",), tables={"files": "settings:FileSettings"}),
     KnownExtension("reports", methods=("REPORT",)),
     KnownExtension("monitors", methods=("QUOTE", "MONITOR", "ROUTE", "RETRY", "CHECK")),

@@ -72,6 +72,9 @@ COLLECT: Final = "collect "
 """Followed by a kind of collections, `await collect(call, name)`: those that the caller may read, or that of a name."""
 QUERY_ROWS: Final = "query rows"
 """`await query_rows(call, names, most)`: names, first rows and whether there are more, of what the caller may read."""
+REMOVE: Final = "remove "
+"""Followed by what is removed, `await remove(call, target)`: the Effects with which CANCEL answers; None if the caller
+has no such thing."""
 RECORD: Final = "record "
 """Followed by a method, `record(call)`: members that its audit record has beside the recorded input."""
 

@@ -119,7 +119,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
     ),
     _method(
         name="CANCEL",
-        description="Revokes a grant, a hold, a submission, a publication, a workflow or a thing of the service.",
+        description="Revokes a grant, a hold, a submission, a workflow, imported resources or a thing of the service.",
         intent="Cancel something that was scheduled or committed.",
         outcome="The target is cancelled, and what could be undone has been undone.",
         # The draft does not say how much a partial refund is. Without `refund_amount` the seller does.
@@ -129,7 +129,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
         ),
         returns=_members(
             "target_id: NAME, kind: NAME, status: cancelled | cancelling, cancelled_at: TIME, refund?: OBJECT, "
-            "notified?: [NAME], details?: OBJECT"
+            "notified?: [NAME], details?: OBJECT, job_id?: NAME, look?: OBJECT"
         ),
         errors=(
             MethodError("target-not-found", status.NOT_FOUND, "The caller has no such thing."),

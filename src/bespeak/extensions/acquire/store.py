@@ -13,7 +13,8 @@ from bespeak.state.store.store import Command, Notify, Result, Statement, Steps,
 
 TOPIC: Final = "resources"  # topic to watch for resources that are not indexed yet
 MOST_INDEXED: Final = 1000  # resources of one write that are found by their words at once; more are indexed afterwards
-MOST_CANDIDATES: Final = 5000  # matches that are ranked: all of them would take seconds for a common word
+MOST_CANDIDATES: Final = 2000  # matches that are ranked: all of them would take seconds for a common word
+_LARGE: Final = 100_000  # resources of a store from which on words are not weighted by how rare they are
 _LONGEST_WORDS: Final = 100_000  # characters of a resource by which it is found
 _WORD: Final = re.compile(r"\w+")
 _PLACES: Final = 500  # values of one statement: SQLite takes 32,766 parameters
@@ -108,14 +109,16 @@ class ListCollections(Command, frozen=True):
 
 
 class CountOwned(Command, frozen=True):
-    """Count the resources of an owner, up to a limit."""
+    """Count the resources of an owner, of all collections or of one, up to a limit."""
 
     owner: str
     most: int
+    collection: str = ""
 
     def steps(self) -> Result[int]:
-        counted = "SELECT 1 FROM resources WHERE owner = ? LIMIT ?"
-        return read_number(f"SELECT count(*) FROM ({counted}) AS counted", self.owner, self.most)
+        where, of = ("owner = ? AND collection = ?", (self.collection,)) if self.collection else ("owner = ?", ())
+        counted = f"SELECT 1 FROM resources WHERE {where} LIMIT ?"
+        return read_number(f"SELECT count(*) FROM ({counted}) AS counted", self.owner, *of, self.most)
 
 
 class NewRow(msgspec.Struct, frozen=True):
@@ -230,6 +233,29 @@ def _mark(positions: Sequence[int]) -> Steps:
     return None
 
 
+class RemoveResources(Command, frozen=True):
+    """Remove resources of a collection of an owner, with their versions and their words; return their number."""
+
+    owner: str
+    collection: str
+    limit: int
+    position: int | None = None  # position of the only one to remove; None for the first ones
+
+    def steps(self) -> Result[int]:
+        one = "" if self.position is None else " AND position = ?"
+        rows = yield Statement(
+            f"SELECT position FROM resources WHERE owner = ? AND collection = ?{one} "
+            "ORDER BY position LIMIT ? {lock}",
+            (self.owner, self.collection, *([self.position] if one else []), self.limit),
+        )
+        for part in _parts([row[0] for row in rows]):
+            places = ", ".join("?" * len(part))
+            for table in ("resources_unindexed", "resource_versions", "resources"):
+                yield Statement(f"DELETE FROM {table} WHERE position IN ({places})", tuple(part))
+            yield Statement(f"DELETE FROM resources_text WHERE {{text_id}} IN ({places})", tuple(part))
+        return len(rows)
+
+
 class IndexResources(Command, frozen=True):
     """Add the words of resources that are not indexed yet; return their number."""
 
@@ -286,9 +312,11 @@ class SearchResources(Command, frozen=True):
     def steps(self) -> Result[list[Match]]:
         """Return the position and the score of each match."""
         found: list[Match] = []
+        highest = yield from read_number("SELECT coalesce(max(position), 0) FROM resources")
+        search = "{text_quick}" if highest > _LARGE else "{text_search}"
         for token in [_token(self.collection, owner) for owner in self.owners] or [_token(self.collection)]:
             wanted = " ".join(f'"{one}"' for one in (token, *self.words))
-            rows = yield Statement(f"{{text_search}} LIMIT {MOST_CANDIDATES:d}", (wanted,))
+            rows = yield Statement(f"{search} LIMIT {MOST_CANDIDATES:d}", (wanted,))
             found += [Match(*row) for row in rows]
         return sorted(found, key=lambda one: (-one.score, one.position))[:MOST_CANDIDATES]
 

@@ -21,7 +21,7 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.extension import Cancelling
+from bespeak.runtime.extension import REMOVE, Cancelling
 from bespeak.runtime.handling import ask_service, effects, find_own, new_id, passed, refusal, stateful
 from bespeak.state.store.commands.records import ChangeRecord, Record
 from bespeak.state.store.store import Command
@@ -36,11 +36,15 @@ async def cancel(call: RoutedCall) -> Effects | Envelope:
     return await revoke(call, call.input, tuple(call.server.cancelling), _cancel_thing)
 
 
-async def _cancel_thing(call: RoutedCall) -> Envelope | None:
+async def _cancel_thing(call: RoutedCall) -> Effects | Envelope | None:
     given = call.input
     without = _CANCEL.refuse("refund-impossible", "The service does not refund what it cancels here.")
     needed = {} if given.get("refund_policy", "none") == "none" else {"refund_policy": without}
     needed |= {"refund_amount": without} if "refund_amount" in given else {}
+    for removing in [hook for name, hook in call.server.hooks.items() if name.startswith(REMOVE)]:
+        removed: Effects | None = await removing(call, given["target_id"])
+        if removed is not None:
+            return passed(without) if needed else removed
     thing = await ask_service(call, CANCELS, given["target_id"], given, needed)
     if thing is None:
         return None
@@ -59,7 +63,7 @@ async def revoke(
     call: RoutedCall,
     given: Mapping[str, Any],
     kinds: tuple[str, ...],
-    otherwise: Callable[[RoutedCall], Awaitable[Envelope | None]] | None = None,
+    otherwise: Callable[[RoutedCall], Awaitable[Effects | Envelope | None]] | None = None,
 ) -> Effects | Envelope:
     """Cancel something of certain kinds that belongs to the caller, or what `otherwise` knows."""
     record = await find_own(call, kinds, given["target_id"])

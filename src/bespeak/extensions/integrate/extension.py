@@ -7,9 +7,10 @@ from typing import Final
 
 from bespeak.extensions.integrate.jobs import JOB, JOB_KIND, Jobs, Work
 from bespeak.extensions.integrate.methods import carry_import, import_rows
+from bespeak.extensions.integrate.removal import carry_removal
 from bespeak.runtime.extension import Extension, Opening
 
-WORKS: Final[Mapping[str, Work]] = {"IMPORT": carry_import}  # what the jobs of each method do
+WORKS: Final[Mapping[str, Work]] = {"CANCEL": carry_removal, "IMPORT": carry_import}  # what the jobs of each method do
 
 
 def _open(opening: Opening) -> None:

@@ -223,7 +223,7 @@ async def begin(
         target=None if isinstance(call, StepCall) else call.request.headers.get(TASK_ID),
     )
     look = {"method": "CHECK", "path": "/", "parameters": {"target": job.job_id}}
-    shown = {**(told or {}), "job_id": job.job_id, "status": QUEUED}
+    shown = {"job_id": job.job_id, "status": QUEUED, **(told or {})}
     shown |= {"look": look} if "CHECK" in call.routes.allowed else {}
     return effects([record], lambda _: Envelope(shown, status.ACCEPTED), {})
 
