@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, nullcontext
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -18,8 +19,11 @@ from bespeak.agent.client.reply import Reply
 from bespeak.agent.client.sender import WIRE_LOGGER
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.discovery.capability import Capability
+from bespeak.app.cli.call_files import check_output, read_member, read_text_file, write_output
+from bespeak.app.cli.call_progress import Ended, follow
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.schema.file_schema import FileField, file_fields, is_file
 from bespeak.contract.schema.subschemas import resolve
 from bespeak.contract.schema.view import SchemaView
 from bespeak.errors import BespeakError
@@ -33,10 +37,14 @@ from bespeak.text.reading.json_data import decode_json
 @click.argument("service")
 @click.argument("method")
 @click.argument("path", required=False)
-@click.argument("given", nargs=-1, metavar="[KEY=VALUE | KEY:=JSON]...")
+@click.argument("given", nargs=-1, metavar="[KEY=VALUE | KEY:=JSON | KEY=@FILE]...")
 @click.option(
     "-d", "--data", metavar="JSON", help="Input as a JSON object; @FILE reads a file, - reads standard input."
 )
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the file or content of the answer."
+)
+@click.option("--no-wait", is_flag=True, help="Print a 202 answer without waiting for the end of the work.")
 @click.option("--task-id", help="Task-ID header, echoed by the service.")
 @click.option("--idempotency-key", metavar="KEY", help="Execute this call only once, even if it is sent again.")
 @click.option("--fields", metavar="NAME,...", help="Return only these fields, with dots for nesting: id,owner.name.")
@@ -59,6 +67,8 @@ def call(
     given: tuple[str, ...],
     data: str | None,
     stream: bool,
+    output: Path | None,
+    no_wait: bool,
     headers: tuple[str, ...],
     verbose: bool,
     as_json: bool,
@@ -67,6 +77,7 @@ def call(
     """Call METHOD on PATH of SERVICE and print the response.
 
     KEY=VALUE is a string, or is converted to the type in the endpoint's schema; KEY:=JSON is any JSON value.
+    KEY=@FILE sends a file, or its text where no file is taken; KEY:=@FILE is its JSON; KEY=@@VALUE begins with @.
     For a web service, the id of a capability can replace METHOD and PATH.
     The exit code is 0 if the call succeeded and 1 if the service refused it.
 
@@ -78,6 +89,7 @@ def call(
     bespeak call agtp://127.0.0.1 BOOK /room guest=ann --idempotency-key 7f3a
     bespeak call agtp://127.0.0.1 QUERY /rooms --fields rooms.room_id --compact
     bespeak call agtp://127.0.0.1 QUERY /rooms beds=2 --stream
+    bespeak call agtp://127.0.0.1 IMPORT / source=@rows.csv format=csv target=contacts
     bespeak call https://flights.example search_flights from=ZRH to=LIS
     """
     method, path, given = _what(method, path, given)
@@ -87,37 +99,53 @@ def call(
     check_text(method, path, *given, *headers, *filter(None, texts))
     whole = _read_data(data)
     more = dict(_read_header(header) for header in headers)
+    check_output(output)
+    waits = not no_wait and not any(name.lower() == "prefer" for name in more)
 
-    if stream and (as_json or any(asked.values())):
-        text = "--stream prints items as they arrive: --idempotency-key, --fields, --compact, --since and --json need"
-        raise click.UsageError(f"{text} the whole answer.")
+    if stream and (as_json or output is not None or any(asked.values())):
+        text = "--stream prints items as they arrive: --idempotency-key, --fields, --compact, --since, -o and --json"
+        raise click.UsageError(f"{text} need the whole answer.")
 
-    async def run() -> Reply | None:
+    async def run() -> Ended | None:
         # A case or a session that ends with the command would mislead, so a loaded service has no store.
         async with open_service(service, with_state=False, **options) as client:
-            types = await _read_types(client, method, path) if given else {}
-            named = dict(read_field(field, types) for field in given)
+            described = await _describe(client, method, path) if given or output is not None else None
+            named = dict(_read_fields(client, described, given))
+            if output is not None and isinstance(described, Endpoint) and is_file(described.output_schema):
+                more.setdefault("Accept", "*/*")
             content = {**(whole or {}), **named} if given else whole
             with _wire_shown() if verbose else nullcontext():
                 if stream:
                     items = client.stream_request(method, path, content, headers=more, task_id=task_id)
-                    return await _print_items(items)
+                    refused = await _print_items(items)
+                    return None if refused is None else Ended(refused)
                 asked["fields"] = None if fields is None else [fields]
-                return await client.request(method, path, content, headers=more, task_id=task_id, **asked)
+                reply = await client.request(method, path, content, headers=more, task_id=task_id, **asked)
+                return await follow(client, service, reply, more) if waits else Ended(reply)
 
-    reply = asyncio.run(run())
-    if reply is None:
-        return 0
+    ended = asyncio.run(run())
+    return 0 if ended is None else _report(ended, output, verbose=verbose, as_json=as_json)
+
+
+def _report(ended: Ended, output: Path | None, *, verbose: bool, as_json: bool) -> int:
+    """Print or write what has become of a call; return the exit code."""
+    reply, aside = ended.reply, console(stderr=True)
     if verbose and reply.error is not None and not reply.unchanged:
         gate = reply.error.gate
         by = f"the {gate} gate" if gate else "the endpoint, or a rule of the service"
-        console(stderr=True).print(line((f"* refused by {by} ({reply.status} {reply.error.code})", "bold")))
+        aside.print(line((f"* refused by {by} ({reply.status} {reply.error.code})", "bold")))
     if as_json:
         told = {"status": reply.status, "reason": reply.reason, "headers": dict(reply.headers)}
         print_json({**told, "body": reply.json()})
+    elif reply.ok and output is not None and not ended.fault:
+        write_output(output, reply, ended.result)
+    elif ended.result is not None:
+        print_json(ended.result)
     else:
         _print(reply)
-    return 0 if reply.ok or reply.unchanged else 1
+    if ended.fault:
+        aside.print(line((ended.fault, "bold red")))
+    return 0 if (reply.ok or reply.unchanged) and not ended.fault else 1
 
 
 class _WirePrinter(logging.Handler):
@@ -164,24 +192,13 @@ def _read_data(data: str | None) -> dict[str, Any] | None:
     if data is None:
         return None
     try:
-        text = sys.stdin.read() if data == "-" else _read_file(data[1:]) if data[:1] == "@" else data
+        text = sys.stdin.read() if data == "-" else read_text_file(data[1:], "-d") if data[:1] == "@" else data
         value = decode_json(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise click.BadParameter(f"not JSON: {error}", param_hint="-d") from error
     if not isinstance(value, dict):
         raise click.BadParameter('the input must be a JSON object, like {"beds": 2}', param_hint="-d")
     return value
-
-
-def _read_file(name: str) -> str:
-    path = Path(name)
-    try:
-        # Opening a pipe blocks until it has a writer.
-        if path.exists() and not path.is_file():
-            raise click.BadParameter(f"{name!r} is not a regular file", param_hint="-d")
-        return path.read_text("utf-8")
-    except OSError as error:
-        raise click.BadParameter(f"{name!r}: {error.strerror}", param_hint="-d") from error
 
 
 def check_text(*arguments: str) -> None:
@@ -193,8 +210,17 @@ def check_text(*arguments: str) -> None:
             raise click.UsageError(f"{brief(argument)} is not UTF-8.") from error
 
 
-async def _read_types(client: ServiceClient, method: str, path: str) -> Mapping[str, frozenset[str]]:
-    """Read the types of the endpoint's input; return none if the manifest cannot be read."""
+def _read_fields(
+    client: ServiceClient, described: Endpoint | Capability | None, given: Sequence[str]
+) -> Iterator[tuple[str, Any]]:
+    schema = {} if described is None else described.input_schema
+    types, files = property_types(schema), file_fields(schema)
+    for field in given:
+        yield read_field(field, types, files, over_http=client.locator.web is not None)
+
+
+async def _describe(client: ServiceClient, method: str, path: str) -> Endpoint | Capability | None:
+    """Return what describes the endpoint; None if the manifest cannot be read, or has no such endpoint."""
     described: Endpoint | Capability | None
     try:
         manifest = await client.discover()
@@ -203,10 +229,10 @@ async def _read_types(client: ServiceClient, method: str, path: str) -> Mapping[
             fitting = (one for one in manifest.endpoints if one.method == method and _fits(one.path, path))
             described = next(fitting, None)
     except BespeakError:
-        return {}
+        return None
     if not path and client.discovered is not None:
         described = client.discovered.capability(method)
-    return property_types(described.input_schema) if described is not None else {}
+    return described
 
 
 def _fits(template: str, path: str) -> bool:
@@ -227,13 +253,26 @@ def property_types(schema: Mapping[str, Any]) -> Mapping[str, frozenset[str]]:
     return found
 
 
-def read_field(field: str, types: Mapping[str, frozenset[str]]) -> tuple[str, Any]:
-    """Read KEY=VALUE, converted to one of the types of its property, or KEY:=JSON."""
+def read_field(
+    field: str,
+    types: Mapping[str, frozenset[str]],
+    files: Mapping[str, FileField] = MappingProxyType({}),
+    *,
+    over_http: bool = False,
+) -> tuple[str, Any]:
+    """Read KEY=VALUE, converted to one of the types of its property, or KEY:=JSON; @FILE stands for what it has."""
     name, mark, text = field.partition("=")
     if not mark or not name.rstrip(":"):
         raise click.BadParameter(f"{field!r} is neither KEY=VALUE nor KEY:=JSON", param_hint="KEY=VALUE")
     explicit = name.endswith(":")
     name = name.removesuffix(":")
+    if text.startswith("@@") and not explicit:
+        text = text[1:]
+    elif text.startswith("@") and not explicit:
+        takes_text = "string" in types.get(name, ())
+        return name, read_member(name, text[1:], files.get(name), takes_text=takes_text, over_http=over_http)
+    elif text.startswith("@"):
+        text = read_text_file(text[1:], f"{name}:=@FILE")
     if not explicit and ("string" in types.get(name, ()) or not types.get(name)):
         return name, text
     try:
