@@ -74,6 +74,7 @@ UNREADABLE = rows(
     ("json", b'{"rows": [' + b'{"a": 1},' * 200_000 + b"]}", "MiB"),
     ("json", b"[" * 100_000, "row 1"),
     ("xlsx", b"PK\x03\x04", "workbook"),
+    ("parquet", b"PAR1" * 100, "Parquet"),
     ("yaml", b"a: [", "line"),
 )
 

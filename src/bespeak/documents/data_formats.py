@@ -9,6 +9,7 @@ import csv
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, time
 from functools import lru_cache
@@ -34,6 +35,7 @@ MEDIA_TYPES: Final[Mapping[str, str]] = {
     "toml": "application/toml",
 }
 _MOST_ROWS: Final = 100_000
+_MOST_COLUMNS: Final = 10_000
 _LONGEST_LINE: Final = 1 << 20  # bytes
 _FIELD: Final = re.compile(r'(?:"([^"]*+(?:""[^"]*+)*+)"|([^",\r\n]*+))(,|\Z)')
 _OPEN: Final = re.compile(r'(?:(?:"[^"]*+(?:""[^"]*+)*+"|[^",\r\n]*+),)*+"[^"]*+(?:""[^"]*+)*+')  # up to an open quote
@@ -216,7 +218,7 @@ class _UnclosedError(FormatError):
 def read_json_row(raw: bytes, number: int) -> Any:
     """Read one value that JSON Lines or a list of JSON has. Raises FormatError."""
     try:
-        return _plain(msgspec.json.decode(raw), 0)
+        return plain(msgspec.json.decode(raw), 0)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FormatError(f"it is not JSON: {str(error)[:200]}", number) from None
 
@@ -224,8 +226,10 @@ def read_json_row(raw: bytes, number: int) -> Any:
 def check_names(names: list[str], line: int = 0) -> list[str]:
     if "" in names:
         raise FormatError(f"column {names.index('') + 1} has no name", line)
-    twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
-    if twice is not None:
+    if len(names) > _MOST_COLUMNS:
+        raise FormatError(f"there are more than {_MOST_COLUMNS:,} columns", line)
+    if len(set(names)) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
         raise FormatError(f"the column {twice[:80]!r} is there twice", line)
     return names
 

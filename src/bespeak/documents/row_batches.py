@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import msgspec
 
 from bespeak.documents.data_formats import MEDIA_TYPES, FormatError, LineReader, read_data, read_json_row
-from bespeak.documents.table_files import read_xlsx_batches
+from bespeak.documents.table_files import read_parquet_batches, read_xlsx_batches
 from bespeak.text.source.tree import MAX_BYTES
 
-ROW_FORMATS: Final = (*MEDIA_TYPES, "xlsx")
+ROW_FORMATS: Final = (*MEDIA_TYPES, "parquet", "xlsx")
 BY_LINE: Final = frozenset({"csv", "jsonl"})  # formats whose rows are numbered by their line, from 1; others from 0
 IN_BYTES: Final = frozenset({"json", *BY_LINE})  # formats whose marks have the bytes that were read
 _MOST_BYTES: Final = 4 << 20  # bytes of a batch in a file
 _PIECE: Final = 1 << 20  # bytes of a file of JSON that are looked at together, so the most that one row may have
 _MARK: Final = "\xef\xbb\xbf"  # byte order mark of UTF-8
+_TABLES: Final[Mapping[str, Callable[[Path], Iterator[list[Any]]]]] = {
+    "parquet": read_parquet_batches,
+    "xlsx": read_xlsx_batches,
+}
 _BETWEEN: Final = re.compile(r"[ \t\r\n]*")
 
 
@@ -59,8 +63,8 @@ def read_batches(path: Path, form: str, size: int, mark: Mark | None = None) -> 
 
 
 def _read_whole(path: Path, form: str, size: int, skipped: int) -> Iterator[Batch]:
-    if form == "xlsx":
-        batches = read_xlsx_batches(path)
+    if form in _TABLES:
+        batches = _TABLES[form](path)
     else:
         with path.open("rb") as file:
             data = read_data(file.read(MAX_BYTES + 1), form)

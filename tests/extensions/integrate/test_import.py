@@ -14,6 +14,7 @@ from tests.state.store.conftest import place
 from tests.stateful import audited_backend, keeping
 from tests.things import contracts, joining
 
+from bespeak.extensions.acquire import store as acquire_store
 from bespeak.extensions.integrate import methods
 from bespeak.state.store.settings import open_store
 
@@ -25,7 +26,9 @@ CONTACTS = "id,name,city\r\n1,Ann,Oslo\r\n2,Bob,Bergen\r\n"
 
 
 @pytest.mark.requirement("METHODS-6.4-3", "METHODS-6.4-5")
-async def test_rows_of_a_text_are_imported_found_and_fetched_by_their_owner_alone(place: str) -> None:
+async def test_rows_of_a_text_are_imported_found_and_fetched_by_their_owner_alone(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = open_store(place, role="sole")
     try:
         async with keeping(**SERVICE, store=store) as bench:
@@ -34,6 +37,10 @@ async def test_rows_of_a_text_are_imported_found_and_fetched_by_their_owner_alon
             assert (told["records"], told["added"], told["rejected"]) == (2, 2, [])
             found = await good(bench, "SEARCH", query="bergen", scope="contacts")
             assert [one["item"]["name"] for one in found["results"]] == ["Bob"]
+            monkeypatch.setattr(acquire_store, "_LARGE", 0)  # as in a store with many resources
+            found = await good(bench, "SEARCH", query="bob bergen", scope="contacts")
+            assert [one["item"]["name"] for one in found["results"]] == ["Bob"]
+            assert found["results"][0]["score"] > 0
             assert (await good(bench, "FETCH", resource_id="contacts/1"))["content"]["city"] == "Oslo"
             assert await code(bench, "SCAN", collection="contacts", agent=BOB) == (404, "collection-not-found")
             told = await good(bench, "IMPORT", **given, agent=BOB)

@@ -8,14 +8,18 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from tests.agent.discovery.web import always, serving
 from tests.extensions.messages.conftest import place, shared_place
+from tests.extensions.messages.parts import letter_of
 from tests.messaging import BOB
 from tests.stateful import StatefulBench, audited_backend, keeping
 
 from bespeak import extension as ext
+from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.integrate import jobs
 from bespeak.extensions.integrate.extension import WORKS
 from bespeak.extensions.integrate.jobs import Job, Progress, PutPart, ReadPart, Step, StepConflictError, Steps, begin
+from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.handling import refusal, stateful
@@ -62,11 +66,11 @@ def counting(before: Callable[[Job, int], Any] = lambda *_: None) -> jobs.Work:
 
 
 @asynccontextmanager
-async def tallying(work: jobs.Work, store: Store | None = None) -> AsyncIterator[StatefulBench]:
+async def tallying(work: jobs.Work, store: Store | None = None, **fields: Any) -> AsyncIterator[StatefulBench]:
     extension = ext.Extension(name="tallies", own_methods=[(TALLY, tally)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(WORKS, "TALLY", work)  # type: ignore[arg-type]
-        async with keeping(extensions=(extension,), methods=("CHECK", "CANCEL"), store=store) as bench:
+        async with keeping(extensions=(extension,), methods=("CHECK", "CANCEL"), store=store, **fields) as bench:
             yield bench
 
 
@@ -212,3 +216,67 @@ async def test_a_job_ends_with_the_credential_that_made_it() -> None:
             found = await look(bench, job_id)
         assert (found["status"], found["details"]["error"]["code"]) == ("failed", "authority-expired")
         assert await bench.store.read(ReadPart(f"seen-{job_id}", 2)) is None
+
+
+@pytest.mark.parametrize("ending", ["done", "cancelled"])
+async def test_the_callback_is_told_the_end(ending: str) -> None:
+    delivery = DeliverySettings(allow=("127.0.0.1",), recipients=("127.0.0.1",))
+    document = ServerDocument(extension_tables={"delivery": delivery})
+    held = asyncio.Event()
+
+    async def stay(_: Job, at: int) -> None:
+        if ending == "cancelled":
+            await held.wait()
+
+    async with serving(always(204), tls=False) as web, tallying(counting(stay), document=document) as bench:
+        body = {"to": 1, "callback": f"http://127.0.0.1:{web.port}/"}
+        job_id = (await bench.send("TALLY", "/", body)).json["result"]["job_id"]
+        if ending == "cancelled":
+            await bench.send("CANCEL", "/", {"target_id": job_id})
+        async with asyncio.timeout(20):
+            while len(web.asked) < 2:
+                await asyncio.sleep(0.01)
+    told = letter_of(web.asked[1])["content"]
+    assert (told["job_id"], told["status"], told.get("result")) == (
+        job_id,
+        ending,
+        {"counted": 1} if ending == "done" else None,
+    )
+
+
+async def test_jobs_that_wait_get_a_place_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_AT_ONCE", 1)
+    monkeypatch.setattr(jobs, "_TURN", -1.0)
+    seen: list[str] = []
+    both = asyncio.Event()
+
+    async def note(job: Job, at: int) -> None:
+        seen.append(job.job_id)
+        if at == 0:
+            await both.wait()
+
+    async with tallying(counting(note)) as bench:
+        first, second = [await begun(bench) for _ in range(2)]
+        part = bench.bench.server.part("jobs")
+        async with asyncio.timeout(20):
+            while not part._is_crowded:
+                await asyncio.sleep(0.005)
+        both.set()
+        assert [(await look(bench, job_id))["status"] for job_id in (first, second)] == ["done", "done"]
+    assert seen.index(second) < max(at for at, job_id in enumerate(seen) if job_id == first)
+
+
+async def test_a_job_whose_work_breaks_each_time_fails(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(jobs, "_LEASE", 0.01)
+
+    def fail(_: Job, at: int) -> None:
+        if at == 1:
+            raise ValueError("a mistake")
+
+    async with tallying(counting(fail)) as bench:
+        found = await look(bench, await begun(bench))
+        assert (found["status"], found["details"]["error"]["code"]) == ("failed", "interrupted")
+        assert found["details"]["progress"]["done"] == 1
+    assert "a mistake" in caplog.text

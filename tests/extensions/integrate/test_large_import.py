@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.agent.discovery.web import always, authority_file, in_turn, redirect, send, serving
+from tests.documents.test_table_files import number, row, text, write_xlsx
 from tests.extensions.acquire.test_methods import code, good
 from tests.extensions.integrate.test_jobs import look
 from tests.extensions.messages.conftest import place, shared_place
@@ -22,6 +23,7 @@ from tests.stateful import StatefulBench, audited_backend, do_at, keeping
 
 import bespeak
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.documents.table_files import write_parquet
 from bespeak.extensions.files.store import FileStore
 from bespeak.extensions.integrate import jobs, methods
 from bespeak.extensions.integrate.extension import WORKS
@@ -52,7 +54,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 async def begun(bench: StatefulBench, **given: Any) -> str:
     reply = await bench.send("IMPORT", "/", {"target": "people", "format": "csv", **given}, task_id="task-9")
     assert reply.status == 202, reply.json
-    assert (reply.json["result"]["status"], reply.json["result"]["target"]) == ("queued", "people")
+    assert reply.json["result"]["status"] == "queued"
     return str(reply.json["result"]["import_id"])
 
 
@@ -76,13 +78,13 @@ async def test_a_large_text_is_imported_in_the_background_and_its_receipt_found_
     store = open_store(place, role="sole")
     try:
         async with keeping(**SERVICE, store=store) as bench:
-            text = table(25) + "x\n" + '26,"a ""b"",\nc"\n27,na"me\n'
-            import_id = await begun(bench, source=text, key="id")
+            source = table(25) + "x\n" + '26,"a ""b"",\nc"\n27,na"me\n'
+            import_id = await begun(bench, source=source, key="id")
             found = await look(bench, "task-9")
             receipt = found["details"]["result"]
             assert (receipt["import_id"], receipt["records"], receipt["added"]) == (import_id, 28, 26)
             assert [one["line"] for one in receipt["rejected"]] == [27, 30]
-            assert found["details"]["progress"] == {"done": len(text), "total": len(text), "unit": "bytes"}
+            assert found["details"]["progress"] == {"done": len(source), "total": len(source), "unit": "bytes"}
             assert (await good(bench, "FETCH", resource_id="people/26"))["content"]["name"] == 'a "b",\nc'
             assert await store.read(ReadPart(import_id, 0)) is None
             again = await imported(bench, source=table(30), key="id", conflict_policy="skip")
@@ -241,6 +243,18 @@ async def test_what_is_wrong_far_inside_a_source_ends_the_job_and_tells_what_was
             patch.setattr(methods, "MOST_RESOURCES", 55)
             found = await failed(bench, source=table(30))
             assert (found["error"]["code"], found["counts"]["added"]) == ("too-many-resources", 10)
+
+
+async def test_tables_of_other_programs_are_imported(tmp_path: Path) -> None:
+    sheet = row(text("id"), text("n")) + "".join(row(text(str(at)), number(at)) for at in range(25))
+    files = {"xlsx": write_xlsx(tmp_path / "a.xlsx", sheet).read_bytes()}
+    files["parquet"] = write_parquet([{"id": str(at), "n": at} for at in range(25)])
+    async with keeping(**SERVICE) as bench:
+        for form, content in files.items():
+            source = {"data": base64.b64encode(content).decode()}
+            receipt = await imported(bench, source=source, format=form, key="id", target=form)
+            assert (receipt["added"], receipt["target"]) == (25, form)
+            assert (await good(bench, "FETCH", resource_id=f"{form}/24"))["content"] == {"id": "24", "n": 24}
 
 
 async def test_every_format_is_imported_in_batches() -> None:

@@ -38,7 +38,7 @@ INTEGRATE: Final[tuple[StandardMethod, ...]] = (
                 ],
             },
             "target": {"type": "string", "pattern": "^[a-z][a-z0-9]*([_-][a-z0-9]+)*$", "maxLength": 64},
-            "format?": one_of(*FORMATS, "xlsx"),
+            "format?": one_of(*FORMATS, "parquet", "xlsx"),
             "conflict_policy?": one_of("overwrite", "skip", "merge"),
             # The member that identifies a row. Without it, rows never conflict.
             "key?": NAME,
