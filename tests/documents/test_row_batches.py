@@ -69,6 +69,7 @@ UNREADABLE = rows(
     ("csv", b'a,b\n1,2\n3,"open\n' + b"5,6\n" * 400_000, "line 3: a quote mark is opened"),
     ("csv", b"a,a\n1,2\n", "twice"),
     ("csv", b"a,\xff\n1,2\n", "UTF-8"),
+    ("csv", ",".join(map(str, range(150_000))).encode(), "10,000 columns"),
     ("json", b'[{"a": 1}, {"a": 2}', "row 2 is followed"),
     ("json", b'[{"a": 1}] 7', "row 1 is followed"),
     ("json", b'{"rows": [' + b'{"a": 1},' * 200_000 + b"]}", "MiB"),

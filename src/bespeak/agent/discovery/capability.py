@@ -102,8 +102,8 @@ def resolve_template(text: str, base: WebAddress, *, insecure: bool = False) -> 
 
 
 def in_braces(path: str) -> str:
-    """Convert `/x/:id` to `/x/{id}`."""
-    return _COLON.sub(r"{\1}", path)
+    """Convert `/x/:id` to `/x/{id}`. `/:import` alone is a method at the path `/`, as services of bespeak write it."""
+    return path if path.count("/") == 1 and path.startswith("/:") else _COLON.sub(r"{\1}", path)
 
 
 def may_name_header(name: str) -> bool:

@@ -205,6 +205,14 @@ class PutResources(Command, frozen=True):
         return positions
 
 
+class AnalyzeResources(Command, frozen=True):
+    """Let the database know how many resources there are: PostgreSQL reads whole collections for lack of statistics."""
+
+    def steps(self) -> Steps:
+        yield Statement("{analyze} resources")
+        return None
+
+
 class PutCount(msgspec.Struct, frozen=True):
     added: int
     changed: int

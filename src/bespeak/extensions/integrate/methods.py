@@ -10,7 +10,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +22,7 @@ from bespeak.contract.standard.methods import STANDARD
 from bespeak.documents.data_formats import FormatError
 from bespeak.documents.row_batches import BY_LINE, IN_BYTES, Mark, read_batches
 from bespeak.documents.table_files import MissingLibraryError
-from bespeak.extensions.acquire.store import CountOwned, NewRow, PutCount, PutResources
+from bespeak.extensions.acquire.store import AnalyzeResources, CountOwned, NewRow, PutCount, PutResources
 from bespeak.extensions.data.collection import list_collections
 from bespeak.extensions.integrate.jobs import (
     DropParts,
@@ -187,7 +187,7 @@ async def _check_room(call: RoutedCall, store: Store, more: int = 0) -> int:
 
 async def carry_import(call: RoutedCall, job: Job) -> Steps:
     """Import the source of a job, from the batch on that is not committed yet."""
-    plan, store, counts = msgspec.convert(job.given, _Plan), call.server.store, _Counts()
+    plan, store = msgspec.convert(job.given, _Plan), call.server.store
     assert store is not None, "jobs are records"
     state = _State(plan.size)
     if job.checkpoint is not None:
@@ -195,10 +195,11 @@ async def carry_import(call: RoutedCall, job: Job) -> Steps:
     elif plan.address is not None:
         size = number = 0
         yield Step(lambda _: Progress(None, 0), (DropParts(job.job_id),))  # parts of an attempt that was interrupted
-        async for part, total in fetch_source(call, _IMPORT, plan.address, PART, MOST_SOURCE):
-            size += len(part)
-            yield Step(partial(_note_fetched, size, total), (PutPart(job.job_id, number, part),))
-            number += 1
+        async with aclosing(fetch_source(call, _IMPORT, plan.address, PART, MOST_SOURCE)) as parts:
+            async for part, total in parts:
+                size += len(part)
+                yield Step(partial(_note_fetched, size, total), (PutPart(job.job_id, number, part),))
+                number += 1
         state = _State(size)
     free = await _check_room(call, store) + state.counts.added
     with ExitStack() as stack:
@@ -209,13 +210,16 @@ async def carry_import(call: RoutedCall, job: Job) -> Steps:
             if state.counts.added + len(rows.accepted) > free:
                 await _check_room(call, store, len(rows.accepted))
             noting = _Noting(plan, state, rows)
-            yield Step(noting, (PutResources(plan.target, call.agent_id or "", rows.accepted, plan.policy),))
+            put = PutResources(plan.target, call.agent_id or "", rows.accepted, plan.policy)
+            # After 4, 8, 16 and so on batches the database counts what is there.
+            before = state.counts.records // _BATCH
+            analyzes = before >= 4 and before & (before - 1) == 0
+            yield Step(noting, (put, AnalyzeResources()) if analyzes else (put,))
             state = noting.following
-    counts = state.counts
-    if counts.records == counts.rejected_count:
-        raise _nothing(counts.rejected)
-    progress = _tell(plan, state)
-    yield Step(lambda _: msgspec.structs.replace(progress, result=_receipt(job.job_id, plan, counts)))
+    if state.counts.records == state.counts.rejected_count:
+        raise _nothing(state.counts.rejected)
+    ended = msgspec.structs.replace(_tell(plan, state), result=_receipt(job.job_id, plan, state.counts))
+    yield Step(lambda _: ended)
 
 
 class _Noting:

@@ -74,6 +74,7 @@ _RECORD_BY_BLOCK: Final = """position IN (
     ON position >> 10 = block AND substr(audit_id, 1, 6) = substr(wanted, 1, 6) AND audit_id = wanted
 )"""
 _SQLITE: Final = {
+    "analyze": "SELECT 1 --",
     # SQLite's own clock; `unixepoch('subsec')` would read better, and is missing before 3.42.
     "now": "((julianday('now') - 2440587.5) * 86400.0)",
     "lock": "",
@@ -87,6 +88,7 @@ _SQLITE: Final = {
     "/ (length(words) + 200.0) FROM resources_text WHERE resources_text MATCH ?",
 }
 _POSTGRES: Final = {
+    "analyze": "ANALYZE",
     "now": "extract(epoch FROM clock_timestamp())::float8",
     "lock": "FOR UPDATE",
     "skip": "FOR UPDATE SKIP LOCKED",
@@ -100,7 +102,7 @@ _POSTGRES: Final = {
 _POSTGRES["text_quick"] = _POSTGRES["text_search"]  # it counts no other rows
 _KNOWN: Final = 1024  # cache size: there are as many texts as commands, and a mistake cannot fill the memory
 
-_WORD = re.compile(r"\{(now|lock|skip|audit_id|text_id|text_of|text_search|text_quick)\}")
+_WORD = re.compile(r"\{(analyze|now|lock|skip|audit_id|text_id|text_of|text_search|text_quick)\}")
 _ADVANCE = re.compile(r"\{advance ([a-z_]+)\}")
 _ADVANCED: Final = (
     r"SELECT setval(pg_get_serial_sequence('\1', 'position'), (SELECT coalesce(max(position), 0) + 1 FROM \1), false)"
