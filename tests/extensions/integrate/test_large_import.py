@@ -15,7 +15,7 @@ import pytest
 from tests.agent.discovery.web import always, authority_file, in_turn, redirect, send, serving
 from tests.documents.test_table_files import number, row, text, write_xlsx
 from tests.extensions.acquire.test_methods import code, good
-from tests.extensions.integrate.test_jobs import look
+from tests.extensions.integrate.test_jobs import look, until_dropped
 from tests.extensions.messages.conftest import place, shared_place
 from tests.process import serving as serving_process
 from tests.service import AGENT
@@ -27,7 +27,7 @@ from bespeak.documents.table_files import write_parquet
 from bespeak.extensions.files.store import FileStore
 from bespeak.extensions.integrate import jobs, methods
 from bespeak.extensions.integrate.extension import WORKS
-from bespeak.extensions.integrate.jobs import Job, ReadPart, Steps
+from bespeak.extensions.integrate.jobs import Job, Steps
 from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.functions.files import Upload
@@ -86,7 +86,7 @@ async def test_a_large_text_is_imported_in_the_background_and_its_receipt_found_
             assert [one["line"] for one in receipt["rejected"]] == [27, 30]
             assert found["details"]["progress"] == {"done": len(source), "total": len(source), "unit": "bytes"}
             assert (await good(bench, "FETCH", resource_id="people/26"))["content"]["name"] == 'a "b",\nc'
-            assert await store.read(ReadPart(import_id, 0)) is None
+            await until_dropped(store, import_id)
             again = await imported(bench, source=table(30), key="id", conflict_policy="skip")
             assert (again["added"], again["skipped"]) == (4, 26)
     finally:

@@ -68,6 +68,7 @@ _MOST_CLAIMS: Final = 5  # claims without progress after which a job has failed
 _FIRST_DELAY: Final = 1.0
 _LONGEST_DELAY: Final = 300.0
 _LONGEST_SLEEP: Final = 5.0  # seconds after which the store is asked again, in case a wake-up was lost
+_DROPPED: Final = 8  # parts that are removed in one transaction
 _PAUSE: Final = 1.0  # seconds after a failure of the store
 
 
@@ -185,6 +186,20 @@ class DropParts(Command, frozen=True):
         return None
 
 
+class DropEnded(Command, frozen=True):
+    """Remove parts of jobs that have ended; return their number. What one transaction removes is in memory."""
+
+    limit: int
+
+    def steps(self) -> Result[int]:
+        rows = yield Statement(
+            "DELETE FROM job_parts WHERE (job_id, number) IN (SELECT p.job_id, p.number FROM job_parts AS p "
+            "JOIN records AS r ON r.record_id = p.job_id WHERE r.due IS NULL LIMIT ?) RETURNING 1",
+            (self.limit,),
+        )
+        return len(rows)
+
+
 async def begin(
     call: RoutedCall,
     given: dict[str, Any],
@@ -246,7 +261,7 @@ def _tell(job: Job, owner: str, state: str) -> tuple[Command, ...]:
 
 
 def _end_cancelled(record: Record) -> tuple[Command, ...]:
-    return DropParts(record.record_id), *_tell(decode_job(record.data), record.owner, CANCELLED)
+    return _tell(decode_job(record.data), record.owner, CANCELLED)
 
 
 # What was committed before stays: CHECK shows what that is.
@@ -289,6 +304,9 @@ class Jobs:
             wait = _LONGEST_SLEEP
             try:
                 wait = min(wait, await self._claim())
+                dropped: Any = [_DROPPED]
+                while dropped[0] >= _DROPPED:
+                    dropped = await self._store.do(DropEnded(_DROPPED))
                 if loop.time() - renewed >= _LEASE / 3:
                     renewed = loop.time()
                     held = tuple((record.record_id, record.fence) for record in self._working.values())
@@ -402,7 +420,7 @@ class _Note:
 
 def _end(record: Record, job: Job, state: str) -> tuple[Command, ...]:
     ended = _change(record, state, data=to_json(job), lifetime=KEPT)
-    return ended, DropParts(record.record_id), *_tell(job, record.owner, state)
+    return ended, *_tell(job, record.owner, state)
 
 
 def _change(record: Record, state: str, **fields: Any) -> ChangeRecord:
