@@ -270,6 +270,18 @@ async def _transform(_: Scene) -> Given:
     return Given({"source": [{"n": 1}], "source_format": "json", "target_format": "csv", "mapping": {"m": "n"}})
 
 
+async def _link(it: Scene) -> Given:
+    body = {"source": await _resource(it), "target": await _resource(it), "relationship": "cites"}
+    body["target"] = (await it.result("SCAN", {"collection": "papers"}))["items"][-1]["resource_id"]
+    return Given({**body, "metadata": {"page": 3}})
+
+
+async def _embed(it: Scene) -> Given:
+    given = await _link(it)
+    body = {"source": given.body["source"], "target": given.body["target"], "binding": "part", "version": 1}
+    return Given(body)
+
+
 async def _submit(it: Scene) -> Given:
     return Given({"target": "invoices", "payload": {}, "priority": 9, "callback": it.callback})
 
@@ -338,7 +350,11 @@ CALLS: Final[dict[str, Callable[[Scene], Awaitable[Given]]]] = {
     "SIGN": _sign,
     "LOG": _plain(event_type="wire", data={"n": 1}, severity="error", correlation_id="t-1"),
     "PUBLISH": _plain(content="rain", channel="news", format="text/plain", schedule_at=LATER),
+    "MERGE": _plain(sources=[ROWS["source"], {"n": 2}], strategy="union", conflict_resolution="latest"),
+    "LINK": _link,
     "IMPORT": _plain(**ROWS, format="json", conflict_policy="merge"),
+    "MAP": _plain(source_schema=["a"], target_schema=["A"], strategy="semantic", unmapped_policy="flag"),
+    "EMBED": _embed,
     "ALERT": _plain(
         recipient=FRIEND, message="disk full", severity="high", acknowledge_by=LATER, escalation_path=[AGENT]
     ),

@@ -177,8 +177,12 @@ BUNDLED: Final = (
     ),
     KnownExtension(
         "integrate",
-        methods=("IMPORT",),
-        hooks={"remove resources": "removal:remove_resources"},
+        methods=("MERGE", "LINK", "IMPORT", "MAP", "EMBED"),
+        hooks={
+            "remove resources": "removal:remove_resources",
+            "show links": "links:show_links",
+            "unlink": "store:Unlink",
+        },
         has_tables=True,
     ),
     KnownExtension("files", needed_by=("files",), tables={"files": "settings:FileSettings"}),

@@ -75,6 +75,9 @@ QUERY_ROWS: Final = "query rows"
 REMOVE: Final = "remove "
 """Followed by what is removed, `await remove(call, target)`: the Effects with which CANCEL answers; None if the caller
 has no such thing."""
+SHOW_LINKS: Final = "show links"
+"""`await show_links(call, found, follow)`: what FETCH shows beside what it has found, whose content may grow."""
+UNLINK: Final = "unlink"  # `unlink(things)`: the command that ends the links of what is removed
 RECORD: Final = "record "
 """Followed by a method, `record(call)`: members that its audit record has beside the recorded input."""
 

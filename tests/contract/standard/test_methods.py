@@ -35,7 +35,7 @@ READS = {
     "GENERATE",
     "RECOMMEND",
 }
-SUMMARY = {"QUOTE", "CHECK", *READS}
+SUMMARY = {"QUOTE", "CHECK", "MAP", *READS}
 """Methods that the summary of the draft lists as idempotent and as not changing state (Tier 2 9)."""
 CONDITIONAL = {"BATCH", "RETRY"}
 """Methods that are as idempotent as what they call, which their contract cannot promise."""

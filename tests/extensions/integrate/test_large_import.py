@@ -47,7 +47,7 @@ def table(rows: int, start: int = 0) -> str:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take 20 rows for many, so that few show what many do."""
-    monkeypatch.setattr(methods, "_MOST_ROWS", 20)
+    monkeypatch.setattr(methods, "MOST_PUT", 20)
     monkeypatch.setattr(methods, "_BATCH", 10)
 
 

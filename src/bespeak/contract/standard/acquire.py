@@ -71,6 +71,8 @@ ACQUIRE: Final[tuple[StandardMethod, ...]] = (
             "format?": one_of("json", "yaml"),
             "version?": {"type": ["integer", "string"], "pattern": "^[1-9][0-9]{0,8}$", "minimum": 1},
             "if_modified_since?": TIME,
+            # Relationships whose linked things come with their content.
+            "follow?": {**list_of(NAME, least=1, most=16), "type": ["array", "string"], "maxLength": 256},
         },
         returns={
             "resource_id": NAME,
@@ -82,6 +84,9 @@ ACQUIRE: Final[tuple[StandardMethod, ...]] = (
             "owner?": NAME,
             "created_at?": TIME,
             "updated_at?": TIME,
+            "links?": list_of(OBJECT),
+            "more_links?": FLAG,
+            "embedded?": list_of(OBJECT),
         },
         errors=(
             MethodError("resource-not-found", status.NOT_FOUND, "The caller may read no such resource."),

@@ -46,6 +46,17 @@ _WEIGHTS: Final[Schema] = {
     "maxProperties": 64,
     "additionalProperties": {"type": "number", "minimum": -1000, "maximum": 1000},
 }
+MAPPING: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "map_id": NAME,
+        "unmapped_policy": one_of("ignore", "flag", "preserve"),
+        "fields": list_of(
+            object_of(members("target: NAME, source: NAME, status: matched | doubtful, convert?: NAME")), most=1000
+        ),
+    },
+    "required": ["map_id", "unmapped_policy", "fields"],
+}  # schema of a document of MAP, as far as TRANSFORM reads it
 
 _MODEL_ERRORS: Final = (
     MethodError("unknown-model", status.UNPROCESSABLE, "The caller may use no such model."),
@@ -137,19 +148,27 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
             # A format; or a JSON Schema that the result, or each of its rows, must meet.
             "target_format": {"oneOf": [one_of(*FORMATS, "parquet"), OBJECT]},
             "mapping?": {
-                "type": "object",
-                "minProperties": 1,
-                "maxProperties": 256,
-                "additionalProperties": {
-                    "type": ["string", "object"],
-                    "minLength": 1,
-                    "maxLength": 256,
-                    "properties": {"expression": EXPRESSION},
-                    "required": ["expression"],
-                    "additionalProperties": False,
-                },
-                "description": 'Paths of the result with what is there: "order.sku", or {"expression": "qty * 2"}.',
+                "anyOf": [
+                    {
+                        "type": "object",
+                        "minProperties": 1,
+                        "maxProperties": 256,
+                        "additionalProperties": {
+                            "type": ["string", "object"],
+                            "minLength": 1,
+                            "maxLength": 256,
+                            "properties": {"expression": EXPRESSION},
+                            "required": ["expression"],
+                            "additionalProperties": False,
+                        },
+                    },
+                    MAPPING,
+                    NAME,
+                ],
+                "description": 'Paths of the result with what is there: "order.sku", or {"expression": "qty * 2"}; or '
+                "a document of MAP, or its id.",
             },
+            "doubtful?": one_of("use", "skip"),  # what becomes of the doubtful pairs of a document
         },
         returns={
             "data?": ANYTHING,
@@ -159,6 +178,7 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
             "count": COUNT,
             "unused_fields": list_of(TEXT),
             "missing": OBJECT,
+            "unconverted?": OBJECT,
             "schema_applied_to?": NAME,
         },
         errors=(
@@ -166,6 +186,8 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
             *EXPRESSIONS,
             MethodError("invalid-source", status.BAD_REQUEST, "The source is not a text in its format."),
             _INVALID_SCHEMA,
+            MethodError("unknown-mapping", status.UNPROCESSABLE, "The caller may read no such mapping document."),
+            MethodError("doubtful-mapping", status.UNPROCESSABLE, "Nobody has said what becomes of doubtful pairs."),
             MethodError("schema-not-met", status.UNPROCESSABLE, "The result does not meet the schema."),
             _NOT_EXPRESSIBLE,
         ),

@@ -9,7 +9,9 @@ from bespeak.contract.standard.compute import FORMATS
 from bespeak.contract.standard.definition import (
     NAME,
     OBJECT,
+    READING,
     MethodError,
+    Schema,
     StandardMethod,
     list_of,
     members,
@@ -18,7 +20,79 @@ from bespeak.contract.standard.definition import (
 from bespeak.protocol import status
 
 MOST_SOURCE: Final = 256 << 20  # bytes of a source
+_TARGET: Final[Schema] = {"type": "string", "pattern": "^[a-z][a-z0-9]*([_-][a-z0-9]+)*$", "maxLength": 64}
+_NAME_TAKEN: Final = MethodError("name-taken", status.CONFLICT, "A data set or an entity type has the name.")
+_TOO_MANY: Final = MethodError("too-many-resources", status.CONFLICT, "The agent has as many resources as it may have.")
+_NO_VERSION: Final = MethodError("version-not-found", status.NOT_FOUND, "The resource has no such version.")
+_TOO_MANY_LINKS: Final = MethodError("too-many-links", status.CONFLICT, "The agent or the thing has too many links.")
+_WORD: Final[Schema] = {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_-]{0,63}$"}  # type of a link; a binding
+_SOURCE: Final[Schema] = {"type": ["string", "array", "object"], "minLength": 1, "maxLength": 256}
+_POLICY: Final = one_of("first", "last", "latest", "longest")
+_SCHEMA: Final[Schema] = {
+    **_SOURCE,
+    "minItems": 1,
+    "maxItems": 1000,
+    "description": "A JSON Schema, a list of fields, a collection, an entity type, or METHOD /path for an input.",
+}
+
 INTEGRATE: Final[tuple[StandardMethod, ...]] = (
+    StandardMethod(
+        name="MERGE",
+        category="integrate",
+        description="Combines rows and objects of several sources; every conflict is reported with what was chosen.",
+        intent="Merge datasets or resources into one.",
+        outcome="The merged result is returned with a report of the conflicts, and stored if a collection is named.",
+        # Earlier versions of what is stored stay readable, but nothing takes a merge back.
+        impact="irreversible",
+        idempotent=False,
+        stateless=True,
+        takes={
+            # Each is rows, a collection (alone or with a filter), the id of a resource, or an object.
+            "sources": list_of(_SOURCE, least=2, most=16),
+            "strategy?": one_of("union", "intersection", "latest", "manual"),
+            "conflict_resolution?": {
+                "oneOf": [_POLICY, {"type": "object", "maxProperties": 256, "additionalProperties": _POLICY}],
+                "description": 'One policy, or one for each field: {"phone": "latest", "*": "first"}.',
+            },
+            # Members that identify a row. Without them, only equal rows are the same.
+            "key?": {**_SOURCE, "type": ["string", "array"], "items": NAME, "minItems": 1, "maxItems": 8},
+            "time?": NAME,  # the member that tells when a row was changed; without it, the time of the resource
+            "base?": _SOURCE,  # the common ancestor of a three-way merge
+            "into?": _TARGET,
+        },
+        returns=members(
+            "merge_id: NAME, strategy: NAME, merged: ANYTHING, count: COUNT, sources: [OBJECT], conflicts: [OBJECT], "
+            "conflict_count: COUNT, unresolved: COUNT, removed: COUNT, into?: NAME, added?: COUNT, changed?: COUNT, "
+            "skipped?: COUNT, merged_at: TIME"
+        ),
+        errors=(
+            *READING,
+            _NAME_TAKEN,
+            _TOO_MANY,
+            MethodError("source-not-found", status.NOT_FOUND, "The caller may read no such source."),
+            MethodError("merge-conflict", status.CONFLICT, "No policy resolves a conflict."),
+        ),
+        recorded=("strategy", "into"),
+    ),
+    StandardMethod(
+        name="LINK",
+        category="integrate",
+        description="Links two things under the name of a relationship, until the link is cancelled.",
+        intent="Associate two entities.",
+        outcome="The link exists, and FETCH shows it with either of its ends.",
+        impact="reversible",
+        idempotent=False,
+        takes={"source": NAME, "target": NAME, "relationship": _WORD, "metadata?": {**OBJECT, "maxProperties": 64}},
+        returns=members(
+            "link_id: NAME, source: NAME, target: NAME, relationship: NAME, metadata: OBJECT, created_at: TIME"
+        ),
+        errors=(
+            MethodError("thing-not-found", status.NOT_FOUND, "The caller may link no such thing."),
+            MethodError("already-linked", status.CONFLICT, "The two have this relationship already."),
+            _TOO_MANY_LINKS,
+        ),
+        recorded=("source", "target", "relationship"),
+    ),
     StandardMethod(
         name="IMPORT",
         category="integrate",
@@ -37,7 +111,7 @@ INTEGRATE: Final[tuple[StandardMethod, ...]] = (
                     {**upload_schema(MOST_SOURCE), "title": "file"},
                 ],
             },
-            "target": {"type": "string", "pattern": "^[a-z][a-z0-9]*([_-][a-z0-9]+)*$", "maxLength": 64},
+            "target": _TARGET,
             "format?": one_of(*FORMATS, "parquet", "xlsx"),
             "conflict_policy?": one_of("overwrite", "skip", "merge"),
             # The member that identifies a row. Without it, rows never conflict.
@@ -61,10 +135,68 @@ INTEGRATE: Final[tuple[StandardMethod, ...]] = (
         },
         errors=(
             MethodError("invalid-source", status.BAD_REQUEST, "The source is not a text in its format."),
-            MethodError("name-taken", status.CONFLICT, "A data set or an entity type has the name of the target."),
+            _NAME_TAKEN,
             MethodError("nothing-to-import", status.UNPROCESSABLE, "The source has no row that can be imported."),
-            MethodError("too-many-resources", status.CONFLICT, "The agent has as many resources as it may have."),
+            _TOO_MANY,
         ),
         recorded=("target", "conflict_policy"),
+    ),
+    StandardMethod(
+        name="MAP",
+        category="integrate",
+        description="Pairs the fields of two schemas, with a confidence for each pair; what is doubtful is marked.",
+        intent="Map one schema to another.",
+        outcome="A mapping document is returned and kept for the caller; TRANSFORM applies it by its id.",
+        stateless=True,
+        takes={
+            "source_schema": _SCHEMA,
+            "target_schema": _SCHEMA,
+            "strategy?": one_of("exact", "semantic", "custom"),
+            "unmapped_policy?": one_of("ignore", "flag", "preserve"),
+            # Pairs of the caller, as TRANSFORM takes them: the path in the target with that in the source.
+            "pairs?": {"type": "object", "minProperties": 1, "maxProperties": 256, "additionalProperties": NAME},
+        },
+        returns=members(
+            "map_id: NAME, strategy: NAME, method: NAME, unmapped_policy: NAME, fields: [OBJECT], "
+            "unmapped_source: [NAME], unmapped_target: [NAME], doubtful: COUNT"
+        ),
+        errors=(
+            *READING,
+            MethodError("unknown-schema", status.BAD_REQUEST, "The schema names nothing that the caller may see."),
+            MethodError("invalid-schema", status.BAD_REQUEST, "The schema is not valid."),
+            MethodError("no-fields", status.UNPROCESSABLE, "A schema has no fields that can be mapped, or too many."),
+            _TOO_MANY,
+        ),
+        recorded=("strategy",),
+    ),
+    StandardMethod(
+        name="EMBED",
+        category="integrate",
+        description="Shows a component inside of a resource, or of all resources of a collection, whenever it is read.",
+        intent="Embed a component into a resource.",
+        outcome="From now on FETCH of the target shows the component under the binding, as its reader may read it.",
+        impact="reversible",
+        idempotent=False,
+        takes={
+            # An id, COLLECTION/KEY, a collection, METHOD /path of an informational endpoint, or model:NAME.
+            "source": NAME,
+            "target": NAME,
+            "binding?": _WORD,
+            "version?": {"type": ["integer", "string"], "pattern": "^[1-9][0-9]{0,8}$", "minimum": 1},
+        },
+        returns=members(
+            "embed_id: NAME, source: NAME, target: NAME, binding: NAME, reference: NAME, version?: COUNT, "
+            "embedded_at: TIME"
+        ),
+        errors=(
+            MethodError("source-not-found", status.NOT_FOUND, "The caller may read no such component."),
+            MethodError("target-not-found", status.NOT_FOUND, "The caller owns no such target."),
+            _NO_VERSION,
+            MethodError("not-embeddable", status.BAD_REQUEST, "Only informational endpoints of the service are read."),
+            MethodError("binding-taken", status.CONFLICT, "The target has a component or a member of this name."),
+            MethodError("embed-cycle", status.CONFLICT, "The target would be inside of itself."),
+            _TOO_MANY_LINKS,
+        ),
+        recorded=("source", "target", "binding"),
     ),
 )

@@ -14,7 +14,7 @@ from bespeak.contract.schema.validation import Validator
 from bespeak.contract.standard.acquire import NAMESPACES
 from bespeak.contract.standard.floor import FILTER_SCHEMA, read_filter
 from bespeak.contract.standard.methods import STANDARD
-from bespeak.extensions.acquire.resources import ResourceCollection, readable_owners
+from bespeak.extensions.acquire.resources import ResourceCollection, own_ids, readable_owners
 from bespeak.extensions.acquire.store import FindResource, FindVersion, StoredResource, split_words
 from bespeak.extensions.data.collection import (
     Collection,
@@ -36,6 +36,7 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.extension import SHOW_LINKS
 from bespeak.runtime.handling import handler, invalid, read_time, refusal
 from bespeak.runtime.methods.discovery import may_see
 
@@ -54,14 +55,17 @@ async def fetch(call: RoutedCall) -> Envelope:
     """Answer FETCH /. A resource that the caller may not read does not exist for it."""
     given = call.input
     since = read_time(given, "if_modified_since")
-    found = await _fetch_resource(call) or await _fetch_row(call)
+    found = await read_thing(call, given["resource_id"], given.get("version"))
     if found is None:
         message = f"There is no resource {given['resource_id'][:80]!r} that this agent may read."
         raise refusal(_FETCH, "resource-not-found", message, field="/resource_id")
+    if SHOW_LINKS in call.server.hooks:
+        found |= await call.server.hooks[SHOW_LINKS](call, found, given.get("follow", ()))
     updated = found.pop("updated", None)
     if updated is not None:
         found["updated_at"] = write_instant(updated)
-        if since is not None and updated <= since:
+        # What is embedded may have changed although the resource has not.
+        if since is not None and updated <= since and "embedded" not in found:
             return Envelope(_unmodified(found))
     if given.get("format") == "yaml":
         import yaml  # noqa: PLC0415 - few ask for it
@@ -75,9 +79,15 @@ def _unmodified(found: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name != "content"} | {"modified": False}
 
 
-async def _fetch_resource(call: RoutedCall) -> dict[str, Any] | None:
+async def read_thing(call: RoutedCall, wanted: str, version: int | str | None = None) -> dict[str, Any] | None:
+    """Return a resource, an entity or a row that the caller may read, with its content; None if there is none."""
+    given = None if version is None else int(version)
+    return await _fetch_resource(call, wanted, given) or await _fetch_row(call, wanted, given)
+
+
+async def _fetch_resource(call: RoutedCall, wanted: str, given: int | None) -> dict[str, Any] | None:
     """Return an imported resource, by its id or its key, in the version asked for."""
-    store, wanted = call.server.store, call.input["resource_id"]
+    store = call.server.store
     by_id, (collection, _, key) = _RESOURCE.fullmatch(wanted), wanted.partition("/")
     if store is None or (by_id is None and not key):
         return None
@@ -85,12 +95,12 @@ async def _fetch_resource(call: RoutedCall) -> dict[str, Any] | None:
     if by_id is not None:
         resource = await store.read(FindResource(position=int(by_id[1])))
     else:
-        for owner in filter(None, (call.agent_id, call.principal.principal_id)):
+        for owner in own_ids(call):
             found = await store.read(FindResource(owner=owner, collection=collection, key=key))
             resource = resource or found
     if resource is None or resource.owner not in (readable_owners(call, resource.collection) or (resource.owner,)):
         return None
-    version, data, updated = int(call.input.get("version", resource.version)), resource.data, resource.updated
+    version, data, updated = given or resource.version, resource.data, resource.updated
     if version != resource.version:
         earlier = await store.read(FindVersion(resource.position, version))
         if earlier is None:
@@ -108,9 +118,8 @@ async def _fetch_resource(call: RoutedCall) -> dict[str, Any] | None:
     }
 
 
-async def _fetch_row(call: RoutedCall) -> dict[str, Any] | None:
+async def _fetch_row(call: RoutedCall, wanted: str, version: int | None) -> dict[str, Any] | None:
     """Return an entity by its id, or the row of a data set by COLLECTION/KEY."""
-    wanted = call.input["resource_id"]
     name, _, key = wanted.partition("/")
     for collection in await list_collections(call, name if key else None):
         if isinstance(collection, ResourceCollection):
@@ -121,18 +130,18 @@ async def _fetch_row(call: RoutedCall) -> dict[str, Any] | None:
             filters = (DataFilter("entity_id", "eq", key or wanted),)
         rows = [] if filters is None else await collection.search(filters, (), 1, 0)
         if rows:
-            return _describe(call, collection, wanted, rows[0])
+            return _describe(collection, rows[0], version)
     return None
 
 
-def _describe(call: RoutedCall, collection: Collection, wanted: str, row: Row) -> dict[str, Any]:
+def _describe(collection: Collection, row: Row, version: int | None) -> dict[str, Any]:
     content = dict(row)
-    told: dict[str, Any] = {"resource_id": wanted, "collection": collection.name}
+    told: dict[str, Any] = {"resource_id": _id_of(collection, row), "collection": collection.name}
     if not isinstance(collection, DataCollection):
         told |= {"updated": read_time(content, "updated_at"), "resource_id": content.pop("entity_id")}
         told |= {name: content.pop(name) for name in ("version", "owner")}
         del content["updated_at"]
-    if "version" in call.input and int(call.input["version"]) != told.get("version"):
+    if version not in (None, told.get("version")):
         message = "Only imported resources keep earlier versions."
         raise refusal(_FETCH, "version-not-found", message, field="/version")
     return {**told, "content": content}

@@ -74,16 +74,21 @@ def show_resource(resource: StoredResource) -> dict[str, Any]:
     return {"resource_id": resource.resource_id, **(data if isinstance(data, dict) else {"value": data})}
 
 
+def own_ids(call: RoutedCall) -> tuple[str, ...]:
+    """Return the owners of what belongs to the caller: the agent and its principal."""
+    return tuple(filter(None, (call.agent_id, call.principal.principal_id)))
+
+
 def readable_owners(call: RoutedCall, collection: str) -> tuple[str, ...]:
     """Return the owners whose resources of a collection the caller may read; empty for all."""
     if call.principal.scopes.covers(f"{collection}:read"):
         return ()
-    return tuple(filter(None, (call.agent_id, call.principal.principal_id)))
+    return own_ids(call)
 
 
 async def collect_resources(call: RoutedCall, name: str | None) -> list[Collection]:
     """Return the collections of resources that the caller may read, or that of a name."""
-    store, own = call.server.store, tuple(filter(None, (call.agent_id, call.principal.principal_id)))
+    store, own = call.server.store, own_ids(call)
     if store is None or not own:
         return []
     if name is None:

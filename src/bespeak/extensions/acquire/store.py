@@ -242,26 +242,27 @@ def _mark(positions: Sequence[int]) -> Steps:
 
 
 class RemoveResources(Command, frozen=True):
-    """Remove resources of a collection of an owner, with their versions and their words; return their number."""
+    """Remove resources of a collection of an owner, with their versions and their words; return their positions."""
 
     owner: str
     collection: str
     limit: int
     position: int | None = None  # position of the only one to remove; None for the first ones
 
-    def steps(self) -> Result[int]:
+    def steps(self) -> Result[list[int]]:
         one = "" if self.position is None else " AND position = ?"
         rows = yield Statement(
             f"SELECT position FROM resources WHERE owner = ? AND collection = ?{one} "
             "ORDER BY position LIMIT ? {lock}",
             (self.owner, self.collection, *([self.position] if one else []), self.limit),
         )
-        for part in _parts([row[0] for row in rows]):
+        positions = [row[0] for row in rows]
+        for part in _parts(positions):
             places = ", ".join("?" * len(part))
             for table in ("resources_unindexed", "resource_versions", "resources"):
                 yield Statement(f"DELETE FROM {table} WHERE position IN ({places})", tuple(part))
             yield Statement(f"DELETE FROM resources_text WHERE {{text_id}} IN ({places})", tuple(part))
-        return len(rows)
+        return positions
 
 
 class IndexResources(Command, frozen=True):

@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final
 
+import msgspec
+
 from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.contract.standard.compute import MAPPING
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.documents.data_formats import FormatError, read_data
 from bespeak.documents.table_files import MissingLibraryError, read_parquet
+from bespeak.extensions.acquire.methods import read_thing
 from bespeak.extensions.compute.methods import evaluate_rows, findings, write_answer
 from bespeak.extensions.data.collection import MOST_ROWS, Row, read_rows
 from bespeak.protocol.exchange.refusal import Fault
@@ -25,13 +30,15 @@ _MOST_UNUSED: Final = 1000  # names of fields in one answer
 _MOST_ERRORS: Final = 100
 _WORD: Final = re.compile(r"\w+")
 _OF_LISTS: Final = ("items", "prefixItems", "contains", "minItems", "maxItems")
+_LONGEST_NUMBER: Final = 100  # characters of a text that may be a number
 _ABSENT: Final = object()
 
 
 @handler
 async def transform(call: RoutedCall) -> Envelope:
     """Answer TRANSFORM /. A field that a row lacks is left out and counted; a value that fails is refused."""
-    given, target, mapping = call.input, call.input["target_format"], call.input.get("mapping")
+    given, target = call.input, call.input["target_format"]
+    mapping, document = await _read_mapping(call)
     validator = None if isinstance(target, str) else _read_schema(target)
     data = await _read_source(call, given["source"], given.get("source_format"))
     told: dict[str, Any] = {"unused_fields": [], "missing": {}}
@@ -44,14 +51,43 @@ async def transform(call: RoutedCall) -> Envelope:
         for name, wanted in mapping.items():
             if isinstance(wanted, Mapping):
                 values[name] = await _compute(call, name, wanted["expression"], rows)
-        made, told["missing"] = await run_in_thread(_map_rows, rows, mapping, values)
-        told["unused_fields"] = await run_in_thread(_find_unused, rows, mapping)
+        converting = {one["target"]: one["convert"] for one in document.get("fields", ()) if "convert" in one}
+        made, told["missing"], unconverted = await run_in_thread(_map_rows, rows, mapping, values, converting)
+        told |= {"unconverted": unconverted} if unconverted else {}
+        policy = document.get("unmapped_policy", "flag")
+        unused = [] if policy == "ignore" else await run_in_thread(_find_unused, rows, mapping)
+        told["unused_fields"] = unused
+        if policy == "preserve":
+            told["unused_fields"] = await run_in_thread(_preserve, rows, made, unused)
         data = made if isinstance(data, list) else made[0]
     if validator is not None:
         told["schema_applied_to"] = await run_in_thread(_check, validator, target, data)
     form = target if isinstance(target, str) else "json"
     told |= await run_in_thread(write_answer, _TRANSFORM, data, form, "data")
     return Envelope({**told, "count": len(data) if isinstance(data, list) else 1})
+
+
+async def _read_mapping(call: RoutedCall) -> tuple[Mapping[str, Any] | None, Mapping[str, Any]]:
+    """Return the mapping, and the document of MAP that it comes from, if any."""
+    mapping, choice = call.input.get("mapping"), call.input.get("doubtful")
+    if isinstance(mapping, str):
+        kept = mapping if "/" in mapping or mapping.startswith("res-") else f"maps/{mapping}"
+        found = await read_thing(call, kept)
+        mapping = None if found is None else found["content"]
+        if not _DOCUMENT.is_valid(mapping):
+            message = f"{kept[:80]!r} is not a mapping document that this agent may read."
+            raise refusal(_TRANSFORM, "unknown-mapping", message, field="/mapping")
+    if mapping is None or not isinstance(mapping.get("fields"), list):
+        return mapping, {}
+    doubtful = [one for one in mapping["fields"] if one["status"] == "doubtful"]
+    if doubtful and choice is None:
+        message = f"{len(doubtful)} pairs of the mapping are doubtful; look at them, and say `doubtful`: use or skip."
+        raise refusal(_TRANSFORM, "doubtful-mapping", message, field="/doubtful", pairs=doubtful[:_MOST_ERRORS])
+    used = [one for one in mapping["fields"] if choice == "use" or one not in doubtful]
+    return {one["target"]: one["source"] for one in used}, mapping
+
+
+_DOCUMENT: Final = Validator(msgspec.json.encode(MAPPING))
 
 
 async def _read_source(call: RoutedCall, source: Any, form: str | None) -> Any:
@@ -112,11 +148,18 @@ async def _compute(call: RoutedCall, name: str, text: str, rows: Sequence[Row]) 
 
 
 def _map_rows(
-    rows: Sequence[Row], mapping: Mapping[str, Any], values: Mapping[str, Sequence[Any]]
-) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """Return a row for each row, and how often each target was left out because a row lacks its source."""
+    rows: Sequence[Row],
+    mapping: Mapping[str, Any],
+    values: Mapping[str, Sequence[Any]],
+    converting: Mapping[str, str],
+) -> tuple[list[dict[str, Any]], dict[str, int], dict[str, int]]:
+    """Return a row for each row, and how often each target was left out because a row lacks its source.
+
+    Also return how often a value stayed as it was because its conversion would lose something.
+    """
     made: list[dict[str, Any]] = []
     missing: dict[str, int] = {}
+    unconverted: dict[str, int] = {}
     targets = [(name, name.split("."), wanted) for name, wanted in mapping.items()]
     for number, row in enumerate(rows):
         result: dict[str, Any] = {}
@@ -125,12 +168,52 @@ def _map_rows(
             if value is _ABSENT:
                 missing[name] = missing.get(name, 0) + 1
                 continue
+            if name in converting and value is not None:
+                converted = _convert(value, converting[name])
+                if converted is _ABSENT:
+                    unconverted[name] = unconverted.get(name, 0) + 1
+                else:
+                    value = converted
             place = result
             for part in above:
                 place = place.setdefault(part, {})
             place[last] = value
         made.append(result)
-    return made, missing
+    return made, missing, unconverted
+
+
+def _convert(value: Any, wanted: str) -> Any:
+    """Return a value as another type if nothing is lost: "12" is 12, but "012" is not. Else return _ABSENT."""
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if wanted == "string":
+        return text if isinstance(value, str | int | float) else _ABSENT
+    try:
+        found = msgspec.json.decode(text) if len(text) < _LONGEST_NUMBER else None
+    except msgspec.DecodeError:
+        return _ABSENT
+    if wanted == "boolean" or isinstance(found, bool):
+        return found if wanted == "boolean" and isinstance(found, bool) else _ABSENT
+    if not isinstance(found, int | float) or Decimal(text) != Decimal(repr(found)):
+        return _ABSENT
+    if wanted == "number":
+        return found
+    return int(found) if wanted == "integer" and found == int(found) else _ABSENT
+
+
+def _preserve(rows: Sequence[Row], made: Sequence[dict[str, Any]], unused: Sequence[str]) -> list[str]:
+    """Put fields that are not mapped into the results, unless something is there; return those that do not fit."""
+    left: dict[str, None] = {}
+    for row, result in zip(rows, made, strict=True):
+        for path in unused:
+            value, parts = _follow(row, path), [path] if path in row else path.split(".")
+            place: Any = result
+            for part in parts[:-1]:
+                place = place.setdefault(part, {}) if isinstance(place, dict) else {}
+            if value is not _ABSENT and (not isinstance(place, dict) or parts[-1] in place):
+                left[path] = None
+            elif value is not _ABSENT:
+                place[parts[-1]] = value
+    return list(left)
 
 
 def _follow(row: Row, path: str) -> Any:

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Final
 
 from bespeak.contract.data_set import DataColumn, read_column
 from bespeak.contract.participant import ENTITY as ENTITY_TYPE
-from bespeak.extensions.data.collection import Collection, Position, Row, meets
+from bespeak.extensions.data.collection import Collection, Order, Position, Row, meets
 from bespeak.extensions.data.query import DataFilter
 from bespeak.extensions.entities.methods import ENTITY, LIVE, decode_entity
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.call import RoutedCall
-from bespeak.state.store.commands.records import ListRecords, Record
+from bespeak.state.store.commands.records import FindRecord, ListRecords, Record
 from bespeak.state.store.store import Store
 
 _OWN: Final[Mapping[str, Any]] = {
@@ -33,7 +33,7 @@ class EntityCollection(Collection):
         self.name = joined.participant.name
         self._store = store
         self._owners = owners
-        properties = joined.routes["read"].endpoint.output_schema.get("properties", {})
+        self._data = properties = joined.routes["read"].endpoint.output_schema.get("properties", {})
         named = {name: read_column(name, schema) for name, schema in {**_OWN, **properties}.items()}
         self.columns = {name: column or DataColumn(name, {"type": "object"}) for name, column in named.items()}
 
@@ -45,6 +45,16 @@ class EntityCollection(Collection):
         records: list[Record] = await self._store.read(wanted)
         rows = [row for row in map(_show, records) if meets(row, filters)]
         return rows, (records[-1].created, records[-1].record_id) if len(records) == limit else None
+
+    async def search(self, filters: Sequence[DataFilter], order: Order, limit: int, offset: int) -> list[Row]:
+        wanted = next((one.value for one in filters if (one.column, one.op) == ("entity_id", "eq")), None)
+        if wanted is None or "entity_id" in self._data:
+            return await super().search(filters, order, limit, offset)
+        record: Record | None = await self._store.read(FindRecord((ENTITY,), str(wanted)))
+        there = record is not None and record.state == LIVE and decode_entity(record.data).entity_type == self.name
+        if record is None or not there or (self._owners and record.owner not in self._owners):
+            return []
+        return [row for row in (_show(record),) if meets(row, filters)][offset : offset + limit]
 
 
 def _show(record: Record) -> Row:

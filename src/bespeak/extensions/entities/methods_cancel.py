@@ -10,6 +10,7 @@ import msgspec
 
 from bespeak.contract.participant import CANCELS
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.entities.methods import ENTITY
 from bespeak.extensions.messages.message import BROADCAST, Origin, send
 from bespeak.extensions.messages.recipients import as_address, find_recipients
 from bespeak.extensions.messages.store import DropKey
@@ -21,7 +22,7 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.extension import REMOVE, Cancelling
+from bespeak.runtime.extension import REMOVE, UNLINK, Cancelling
 from bespeak.runtime.handling import ask_service, effects, find_own, new_id, passed, refusal, stateful
 from bespeak.state.store.commands.records import ChangeRecord, Record
 from bespeak.state.store.store import Command
@@ -108,6 +109,7 @@ async def revoke(
 
     # What is cancelled does not keep others from taking its place.
     more = ((DropKey(record.record_id),) if ends else ()) + (() if how.also is None else how.also(record))
+    more += (call.server.hooks[UNLINK]((record.record_id,)),) if record.kind == ENTITY else ()
     return effects([command, *more, *notices], result, {"": changed})
 
 

@@ -1,16 +1,29 @@
-"""The extension: data of other systems, and the jobs that bring it."""
+"""The extension: data of other systems and the jobs that bring it, and what belongs together."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from bespeak.extensions.integrate.jobs import JOB, JOB_KIND, Jobs, Work
+from bespeak.extensions.integrate.links import embed, link
+from bespeak.extensions.integrate.mapping import map_schemas
+from bespeak.extensions.integrate.merge import merge
 from bespeak.extensions.integrate.methods import carry_import, import_rows
 from bespeak.extensions.integrate.removal import carry_removal
-from bespeak.runtime.extension import Extension, Opening
+from bespeak.extensions.integrate.store import LINK, LINKED, DropEnds, decode_link
+from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
+from bespeak.runtime.server import Server
+from bespeak.state.store.commands.records import Record
 
 WORKS: Final[Mapping[str, Work]] = {"CANCEL": carry_removal, "IMPORT": carry_import}  # what the jobs of each method do
+
+
+async def _describe_link(_: Server, record: Record) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins(decode_link(record.data))
+    return found
 
 
 def _open(opening: Opening) -> None:
@@ -21,4 +34,14 @@ def _open(opening: Opening) -> None:
         opening.on_stop(jobs.stop)
 
 
-integrate: Final = Extension(name="integrate", methods={"IMPORT": import_rows}, kinds={JOB: JOB_KIND}, open=_open)
+integrate: Final = Extension(
+    name="integrate",
+    methods={"MERGE": merge, "LINK": link, "IMPORT": import_rows, "MAP": map_schemas, "EMBED": embed},
+    kinds={
+        JOB: JOB_KIND,
+        LINK: RecordKind(
+            cancelling=Cancelling((LINKED,), also=lambda record: (DropEnds(record.record_id),)), describe=_describe_link
+        ),
+    },
+    open=_open,
+)

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.contract.standard.definition import StandardMethod
 from bespeak.contract.standard.integrate import MOST_SOURCE
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.documents.data_formats import FormatError
@@ -49,10 +50,10 @@ from bespeak.state.store.store import Store
 
 MOST_RESOURCES: Final = 1_000_000  # resources of one agent
 PART: Final = 1 << 20  # bytes of a source that are kept together, and the most that are imported at once
-_MOST_ROWS: Final = 10_000  # rows that are imported at once
+MOST_PUT: Final = 10_000  # rows that are put at once
 _BATCH: Final = 2_000  # rows of one transaction of a job: other writers wait for it
-_MOST_ROW: Final = 64 * 1024  # bytes of a row
-_LONGEST_KEY: Final = 256
+MOST_ROW: Final = 64 * 1024  # bytes of a row
+LONGEST_KEY: Final = 256
 _MOST_SHOWN: Final = 100  # rejected rows of a receipt
 _ADDRESS: Final = re.compile(r"https?://\S{1,2040}")
 _DIGITS: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
@@ -119,9 +120,7 @@ class _Rows(msgspec.Struct, frozen=True):
 async def import_rows(call: RoutedCall) -> Effects:
     """Answer IMPORT /. Rows that cannot be imported are rejected one by one, with the reason."""
     given, target = call.input, call.input["target"]
-    if any(one.kind != "resources" for one in await list_collections(call, target)):
-        message = f"{target!r} is the name of a data set or an entity type of this service; choose another target."
-        raise refusal(_IMPORT, "name-taken", message, field="/target")
+    await check_target(call, _IMPORT, target, "target")
     source, form = given["source"], given.get("format")
     address = source if isinstance(source, str) and _ADDRESS.fullmatch(source) else None
     if isinstance(source, list) and form not in {None, "json"}:
@@ -161,7 +160,7 @@ async def _import_now(call: RoutedCall, plan: _Plan, rows: _Rows) -> Effects:
     if not rows.accepted:
         raise _nothing(rows.rejected)
     assert call.server.store is not None, "the handler is stateful"
-    await _check_room(call, call.server.store, len(rows.accepted))
+    await check_room(call, _IMPORT, len(rows.accepted))
     put = PutResources(plan.target, call.agent_id or "", rows.accepted, plan.policy)
     return effects([put], lambda results: _receipt(new_id("import"), plan, _Counts().add(rows, results[0])), {})
 
@@ -177,11 +176,19 @@ def _nothing(rejected: Sequence[Mapping[str, Any]]) -> Exception:
     return refusal(_IMPORT, "nothing-to-import", message, field="/source", rejected=list(rejected[:_MOST_SHOWN]))
 
 
-async def _check_room(call: RoutedCall, store: Store, more: int = 0) -> int:
+async def check_target(call: RoutedCall, method: StandardMethod, target: str, member: str) -> None:
+    """Refuse a collection for resources whose name a data set or an entity type has."""
+    if any(one.kind != "resources" for one in await list_collections(call, target)):
+        message = f"{target!r} is the name of a data set or an entity type of this service; choose another name."
+        raise refusal(method, "name-taken", message, field=f"/{member}")
+
+
+async def check_room(call: RoutedCall, method: StandardMethod, more: int = 0) -> int:
     """Return how many resources the caller may still add; refuse it if these are fewer than `more`."""
-    free: int = MOST_RESOURCES - await store.read(CountOwned(call.agent_id or "", MOST_RESOURCES))
+    assert call.server.store is not None, "the caller has looked"
+    free: int = MOST_RESOURCES - await call.server.store.read(CountOwned(call.agent_id or "", MOST_RESOURCES))
     if more > free:
-        raise refusal(_IMPORT, "too-many-resources", f"The agent may have {MOST_RESOURCES:,} resources.")
+        raise refusal(method, "too-many-resources", f"The agent may have {MOST_RESOURCES:,} resources.")
     return free
 
 
@@ -201,14 +208,14 @@ async def carry_import(call: RoutedCall, job: Job) -> Steps:
                 yield Step(partial(_note_fetched, size, total), (PutPart(job.job_id, number, part),))
                 number += 1
         state = _State(size)
-    free = await _check_room(call, store) + state.counts.added
+    free = await check_room(call, _IMPORT) + state.counts.added
     with ExitStack() as stack:
         path, _ = await run_in_thread(_write, stack, call.server.part("files").folder)
         await _copy_parts(store, job.job_id, path)
         batches = _read_rows(path, plan, _BATCH, state.mark)
         while (rows := await _next(batches, plan)) is not None:
             if state.counts.added + len(rows.accepted) > free:
-                await _check_room(call, store, len(rows.accepted))
+                await check_room(call, _IMPORT, len(rows.accepted))
             noting = _Noting(plan, state, rows)
             put = PutResources(plan.target, call.agent_id or "", rows.accepted, plan.policy)
             # After 4, 8, 16 and so on batches the database counts what is there.
@@ -287,9 +294,9 @@ def _read_all(path: Path, plan: _Plan) -> _Rows | None:
     accepted: tuple[NewRow, ...] = ()
     rejected: tuple[dict[str, Any], ...] = ()
     try:
-        for batch in _read_rows(path, plan, _MOST_ROWS + 1, Mark()):
+        for batch in _read_rows(path, plan, MOST_PUT + 1, Mark()):
             accepted, rejected = accepted + batch.accepted, rejected + batch.rejected
-            if len(accepted) + len(rejected) > _MOST_ROWS:
+            if len(accepted) + len(rejected) > MOST_PUT:
                 return None
     except FormatError as error:
         raise _unreadable(plan, error) from None
@@ -319,12 +326,12 @@ def _check_rows(rows: Sequence[tuple[int, Any]], plan: _Plan, after: Mark) -> _R
             pass
         elif "resource_id" in row:
             fault = "the member resource_id is the server's"
-        elif len(text) > _MOST_ROW:
-            fault = f"it has more than {_MOST_ROW // 1024} KiB"
+        elif len(text) > MOST_ROW:
+            fault = f"it has more than {MOST_ROW // 1024} KiB"
         elif key is not None and (isinstance(value, bool) or not isinstance(value, str | int) or value == ""):
             fault = f"its key {key[:80]!r} is not a text or a whole number"
-        elif len(str(value)) > _LONGEST_KEY or "\0" in str(value):
-            fault = f"its key has more than {_LONGEST_KEY} characters, or a NUL"
+        elif len(str(value)) > LONGEST_KEY or "\0" in str(value):
+            fault = f"its key has more than {LONGEST_KEY} characters, or a NUL"
         if fault:
             rejected.append({place: number, "reason": fault})
         else:

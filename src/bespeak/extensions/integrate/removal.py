@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from bespeak.extensions.acquire.store import CountOwned, FindResource, RemoveResources
 from bespeak.extensions.integrate.jobs import Job, Progress, Step, Steps, begin
+from bespeak.extensions.integrate.store import RemoveLinked
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.call import RoutedCall
@@ -42,13 +43,15 @@ async def remove_resources(call: RoutedCall, target: str) -> Effects | None:
 
 
 def _remove(told: Mapping[str, Any], command: RemoveResources) -> Effects:
-    return effects([command], lambda found: {**told, "status": "cancelled", "details": {"removed": found[0]}}, {})
+    return effects(
+        [RemoveLinked(command)], lambda found: {**told, "status": "cancelled", "details": {"removed": found[0]}}, {}
+    )
 
 
 async def carry_removal(call: RoutedCall, job: Job) -> Steps:
     """Remove the collection of a job, some resources at a time."""
     removed, left = job.done, True
-    command = RemoveResources(call.agent_id or "", job.given["collection"], _AT_ONCE)
+    command = RemoveLinked(RemoveResources(call.agent_id or "", job.given["collection"], _AT_ONCE))
     while left:
         noting = _Noting(job, removed)
         yield Step(noting, (command,))

@@ -10,3 +10,12 @@ CREATE TABLE job_parts (
     PRIMARY KEY (job_id, number)
 );
 CREATE INDEX job_parts_expires ON job_parts (expires);
+
+-- migration 21
+-- The two ends of each link, by which it is found. The link itself is a record.
+CREATE TABLE link_ends (
+    thing TEXT NOT NULL,
+    link_id TEXT NOT NULL,
+    PRIMARY KEY (thing, link_id)
+) {keyed};
+CREATE INDEX link_ends_link ON link_ends (link_id);
