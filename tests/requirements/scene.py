@@ -25,6 +25,7 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.procedure import Procedure
 from bespeak.contract.standard.methods import choose_methods
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.extensions.integrate.settings import ConnectSettings, RemoteSettings
 from bespeak.extensions.messages.settings import DeliverySettings, TemplateSettings
 from bespeak.extensions.payments.settings import AccountSettings, PaymentSettings
 from bespeak.faces.agtp.server import AgtpServer
@@ -92,7 +93,10 @@ class Scene:
         self.failing = 0
 
     async def __call__(self, request: Request) -> Response:
-        """Answer for the callback, which repeats the challenge of its verification."""
+        """Answer for the callback, which repeats the challenge of its verification, and for the remote of SYNC."""
+        if request.method == "SCAN":
+            page = {"collection": "papers", "items": [{"id": "1", "title": "Snow"}], "count": 1}
+            return Response(200, msgspec.json.encode({"status": 200, "result": page}))
         letter = msgspec.json.decode(request.body)["content"]
         self.told.append(letter)
         if self.holding is not None:
@@ -144,7 +148,12 @@ async def scene(audit: AuditSettings | None = None) -> AsyncIterator[Scene]:
     key = generate_key()
     async with AsyncExitStack() as stack:
         model = stack.enter_context(model_server())
-        tables |= {"language_model": model.settings()}
+        server = AgtpServer(made)
+        [(_, port)] = await server.start("127.0.0.1", 0)
+        stack.push_async_callback(server.close)
+        made.callback = f"agtp://127.0.0.1:{port}"
+        connect = ConnectSettings(remotes={"warehouse": RemoteSettings(url=made.callback)})
+        tables |= {"language_model": model.settings(), "connect": connect}
         document = ServerDocument(extension_tables=tables, audit=audit or AuditSettings())
         bench = await stack.enter_async_context(
             keeping(
@@ -159,13 +168,7 @@ async def scene(audit: AuditSettings | None = None) -> AsyncIterator[Scene]:
         )
         bench.bench.server.signer = Signer(key)
         made.bench = bench
-        server = AgtpServer(made)
-        [(_, port)] = await server.start("127.0.0.1", 0)
-        made.callback = f"agtp://127.0.0.1:{port}"
-        try:
-            yield made
-        finally:
-            await server.close()
+        yield made
 
 
 NEWS: Final = {"method": "FETCH", "path": "/news", "parameters": {}}
@@ -266,6 +269,12 @@ async def _find(it: Scene) -> Given:
     return Given({"criteria": {}, "namespace": "resources", "limit": 1})
 
 
+async def _connect(it: Scene) -> Given:
+    await _resource(it)
+    body = {"source": "collection:papers", "destination": f"collection:c{secrets.token_hex(4)}", "ttl": 3600}
+    return Given({**body, "channel_type": "polling", "config": {"interval": 60}})
+
+
 async def _transform(_: Scene) -> Given:
     return Given({"source": [{"n": 1}], "source_format": "json", "target_format": "csv", "mapping": {"m": "n"}})
 
@@ -355,6 +364,8 @@ CALLS: Final[dict[str, Callable[[Scene], Awaitable[Given]]]] = {
     "IMPORT": _plain(**ROWS, format="json", conflict_policy="merge"),
     "MAP": _plain(source_schema=["a"], target_schema=["A"], strategy="semantic", unmapped_policy="flag"),
     "EMBED": _embed,
+    "SYNC": _plain(resource="papers", remote="warehouse", direction="pull", conflict_policy="manual"),
+    "CONNECT": _connect,
     "ALERT": _plain(
         recipient=FRIEND, message="disk full", severity="high", acknowledge_by=LATER, escalation_path=[AGENT]
     ),

@@ -177,7 +177,8 @@ BUNDLED: Final = (
     ),
     KnownExtension(
         "integrate",
-        methods=("MERGE", "LINK", "IMPORT", "MAP", "EMBED"),
+        methods=("MERGE", "LINK", "SYNC", "IMPORT", "MAP", "CONNECT", "EMBED"),
+        tables={"connect": "settings:ConnectSettings"},
         hooks={
             "remove resources": "removal:remove_resources",
             "show links": "links:show_links",

@@ -16,6 +16,9 @@ from bespeak.text.diagnostics.diagnostic import brief
 CANCELS: Final = "cancels"  # kinds of participants
 CHECKS: Final = "checks"
 ENTITY: Final = "entity"
+CHANNEL: Final = "channel"
+SOURCE: Final = "source"  # role of the function of a channel that yields its items
+SINK: Final = "sink"  # role of the function of a channel that takes one
 UNKNOWN: Final = "target-not-found"  # error of CANCEL and CHECK that Unknown means
 _NAME: Final = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 _LONGEST_NAME: Final = 128

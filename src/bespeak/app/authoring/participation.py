@@ -11,16 +11,19 @@ from datetime import timedelta
 from functools import wraps
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from bespeak.app.authoring.declarations import declaring
 from bespeak.contract.endpoint import Endpoint, Impact
 from bespeak.contract.participant import (
     CANCELS,
+    CHANNEL,
     CHECKS,
     ENTITY,
     LETTER,
+    SINK,
     SOLD,
+    SOURCE,
     EntityOptions,
     JoinedFunction,
     Participant,
@@ -310,6 +313,35 @@ class Participation:
         more: dict[str, Any] = {"methods": ("ALERT",), "description": description, "options": queue}
         return self._add_one("recipient", name, "NOTIFY", "reversible", errors=errors, **more)
 
+    def channel(
+        self,
+        name: str,
+        *,
+        impact: Impact = "reversible",
+        scopes: Sequence[str] = (),
+        errors: Mapping[str, str] | None = None,
+        description: str = "",
+    ) -> Callable[[_Function], _Function]:
+        """Declare the decorated function as an end of connections, `channel:NAME`. It is returned unchanged.
+
+        A function that yields is a source. If it has a parameter `after`, it gets the last item that was delivered, or
+        None, and yields what comes behind it: so nothing is lost when its process ends. A function with one parameter
+        is a sink: it takes an item, runs at least once in the authority of whoever made the connection, and the
+        Idempotency-Key in `context.request.headers` is the same in every attempt. A Refusal leaves the item out, any
+        other exception is tried again.
+
+        - `scopes` are those that an agent needs to connect it.
+        """
+
+        @declaring
+        def declare(function: _Function) -> _Function:
+            yields = read_signature(function).yields
+            role, does = (SOURCE, "informational") if yields else (SINK, impact)
+            more: dict[str, Any] = {"errors": errors, "scopes": scopes, "description": description}
+            return self._add_one(CHANNEL, name, "CONNECT", cast("Impact", does), role=role, **more)(function)
+
+        return declare
+
     def _add_one(
         self,
         kind: str,
@@ -443,6 +475,15 @@ def _find_letter_fault(_participant: Participant, _role: str, endpoint: Endpoint
     return f"it does not take what a message has: {violations[0].message}" if violations else None
 
 
+def _find_channel_fault(_participant: Participant, role: str, endpoint: Endpoint) -> str | None:
+    taken = list(endpoint.input_schema.get("properties", {}))
+    if role == SINK:
+        return None if len(taken) == 1 else "a sink takes one item, and perhaps a Context; a source yields items"
+    if taken not in ([], ["after"]) or endpoint.input_schema.get("required"):
+        return "a source takes nothing but `after`, the last item that was delivered, with the default None"
+    return None
+
+
 def _find_report_fault(participant: Participant, role: str, endpoint: Endpoint) -> str | None:
     # Imported here, because a service without reports does not load their extension.
     from bespeak.extensions.reports.report import SOURCES, Report  # noqa: PLC0415
@@ -541,6 +582,7 @@ def _find_sale_fault(participant: Participant, role: str) -> str | None:
 
 _CHECKS: Final[Mapping[str, Callable[[Participant, str, Endpoint], str | None]]] = {
     "recipient": _find_letter_fault,
+    CHANNEL: _find_channel_fault,
     "report": _find_report_fault,
     "extractor": _find_source_fault,
     "template": _find_source_fault,

@@ -7,14 +7,20 @@ from typing import Final
 from bespeak.contract.schema.file_schema import upload_schema
 from bespeak.contract.standard.compute import FORMATS
 from bespeak.contract.standard.definition import (
+    CONDITIONS,
+    LINE,
     NAME,
+    NOT_LISTED,
     OBJECT,
     READING,
+    SECONDS,
+    TIME,
     MethodError,
     Schema,
     StandardMethod,
     list_of,
     members,
+    object_of,
     one_of,
 )
 from bespeak.protocol import status
@@ -34,6 +40,17 @@ _SCHEMA: Final[Schema] = {
     "maxItems": 1000,
     "description": "A JSON Schema, a list of fields, a collection, an entity type, or METHOD /path for an input.",
 }
+
+LEAST_INTERVAL: Final = 1
+_CONFIG: Final = object_of(
+    members(
+        "interval?: INTERVAL, filter?: FILTER, parameters?: OBJECT, key?: NAME, rate?: 1..1000",
+        INTERVAL={"type": "number", "minimum": LEAST_INTERVAL, "maximum": 86400},
+        FILTER=CONDITIONS,
+    ),
+    closed=True,
+)
+CHANNEL_TYPES: Final = ("stream", "webhook", "polling", "event-bus")
 
 INTEGRATE: Final[tuple[StandardMethod, ...]] = (
     StandardMethod(
@@ -92,6 +109,42 @@ INTEGRATE: Final[tuple[StandardMethod, ...]] = (
             _TOO_MANY_LINKS,
         ),
         recorded=("source", "target", "relationship"),
+    ),
+    StandardMethod(
+        name="SYNC",
+        category="integrate",
+        description="Aligns a collection of the caller with one of another server that the operator lists.",
+        intent="Reconcile a local collection with a remote one.",
+        outcome="What differed since the last time is pulled or pushed, and the receipt counts it and lists conflicts.",
+        impact="irreversible",
+        idempotent=False,
+        takes={
+            "resource": NAME,  # COLLECTION or COLLECTION/KEY
+            "remote": LINE,  # NAME, NAME/COLLECTION, or an address that begins with that of a listed remote
+            "direction?": one_of("pull", "push", "bidirectional"),
+            "conflict_policy?": one_of("remote_wins", "local_wins", "manual"),
+            "key?": NAME,  # the member that identifies a row on both sides
+        },
+        returns={
+            "sync_id": NAME,
+            "resource": NAME,
+            "remote": NAME,
+            "direction": NAME,
+            "status": one_of("completed", "queued"),
+            # Counts, and rows with conflicts or that were skipped, each with the reason. Those of a job are in CHECK.
+            **members("pulled?: COUNT, pushed?: COUNT, deleted?: COUNT, agreed?: COUNT, skipped?: COUNT"),
+            **members("conflicts?: COUNT, listed?: [OBJECT], watermark?: TIME, job_id?: NAME, look?: OBJECT"),
+        },
+        errors=(
+            MethodError("remote-not-found", status.NOT_FOUND, "The operator lists no such remote, or it has no rows."),
+            MethodError("resource-not-found", status.NOT_FOUND, "The caller has no such resource to push."),
+            _NAME_TAKEN,
+            MethodError("sync-running", status.CONFLICT, "The same resource is being synchronized now."),
+            MethodError("remote-contradicts", status.CONFLICT, "The remote answers something that cannot be true."),
+            _TOO_MANY,
+            MethodError("remote-unavailable", status.UNAVAILABLE, "The remote did not answer, or refused."),
+        ),
+        recorded=("resource", "remote", "direction", "conflict_policy"),
     ),
     StandardMethod(
         name="IMPORT",
@@ -168,6 +221,43 @@ INTEGRATE: Final[tuple[StandardMethod, ...]] = (
             _TOO_MANY,
         ),
         recorded=("strategy",),
+    ),
+    StandardMethod(
+        name="CONNECT",
+        category="integrate",
+        description="Moves what is new at a source to a destination, until its time is over or it is cancelled.",
+        intent="Establish a channel between two systems.",
+        outcome="The connection exists; what is new is delivered in order, and CHECK tells how much was.",
+        impact="reversible",
+        idempotent=False,
+        takes={
+            "source": LINE,
+            "destination": LINE,
+            "channel_type?": one_of(*CHANNEL_TYPES),
+            "config?": _CONFIG,
+            "ttl?": SECONDS,
+        },
+        returns={
+            "connection_id": NAME,
+            "source": NAME,
+            "destination": NAME,
+            "channel_type": one_of(*CHANNEL_TYPES),
+            "status": NAME,
+            "channel": OBJECT,
+            "created_at": TIME,
+            "expires_at?": TIME,
+        },
+        errors=(
+            NOT_LISTED,
+            MethodError("source-not-found", status.NOT_FOUND, "The caller may read no such source."),
+            MethodError("destination-not-found", status.NOT_FOUND, "The caller may write to no such destination."),
+            MethodError("callback-refused", status.NOT_FOUND, "The destination cannot be reached or does not agree."),
+            MethodError("connection-exists", status.CONFLICT, "The agent has this connection already."),
+            MethodError("connection-loops", status.CONFLICT, "What it delivers would come back to its source."),
+            MethodError("too-many-connections", status.CONFLICT, "The agent has as many connections as it may have."),
+            MethodError("bus-unavailable", status.UNAVAILABLE, "The server has no event bus, or cannot reach it."),
+        ),
+        recorded=("source", "destination", "channel_type", "ttl"),
     ),
     StandardMethod(
         name="EMBED",

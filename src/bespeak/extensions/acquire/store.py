@@ -56,6 +56,26 @@ class FindResource(Command, frozen=True):
         return read_one(StoredResource, sql, self.collection, self.owner, self.key)
 
 
+class FindKeys(Command, frozen=True):
+    """Find resources by their keys in a collection of an owner."""
+
+    collection: str
+    owner: str
+    keys: tuple[str, ...]
+    locks: bool = False  # True if they are changed in the same transaction
+
+    def steps(self) -> Result[dict[str, StoredResource]]:
+        known: dict[str, StoredResource] = {}
+        for part in _parts(self.keys):
+            rows = yield Statement(
+                f"SELECT {COLUMNS} FROM resources WHERE collection = ? AND owner = ? "
+                f"AND key IN ({', '.join('?' * len(part))}) {'{lock}' if self.locks else ''}",
+                (self.collection, self.owner, *part),
+            )
+            known |= {row[3]: StoredResource(*row) for row in rows}
+        return known
+
+
 class ResourceVersion(msgspec.Struct, frozen=True):
     version: int
     data: str
@@ -138,7 +158,8 @@ class PutResources(Command, frozen=True):
     policy: str
 
     def steps(self) -> Result[PutCount]:
-        known = yield from self._known()
+        keys = tuple(row.key for row in self.rows if row.key is not None)
+        known = yield from FindKeys(self.collection, self.owner, keys, locks=True).steps()
         counts = {"added": 0, "changed": 0, "skipped": 0}
         changed: list[int] = []
         fresh: list[NewRow] = []
@@ -179,18 +200,6 @@ class PutResources(Command, frozen=True):
         before, after = msgspec.json.decode(old), msgspec.json.decode(new)
         both = isinstance(before, dict) and isinstance(after, dict)
         return msgspec.json.encode({**before, **after}).decode() if both else new
-
-    def _known(self) -> Result[dict[str, StoredResource]]:
-        keys = [row.key for row in self.rows if row.key is not None]
-        known: dict[str, StoredResource] = {}
-        for part in _parts(keys):
-            rows = yield Statement(
-                f"SELECT {COLUMNS} FROM resources WHERE collection = ? AND owner = ? "
-                f"AND key IN ({', '.join('?' * len(part))}) {{lock}}",
-                (self.collection, self.owner, *part),
-            )
-            known |= {row[3]: StoredResource(*row) for row in rows}
-        return known
 
     def _insert(self, rows: Sequence[NewRow]) -> Result[list[int]]:
         positions: list[int] = []

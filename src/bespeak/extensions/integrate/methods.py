@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, aclosing
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import msgspec
 
@@ -135,7 +135,8 @@ async def import_rows(call: RoutedCall) -> Effects:
     store = call.server.store
     assert store is not None, "the handler is stateful"
     with ExitStack() as stack:
-        path, size = await run_in_thread(_write, stack, call.server.part("files").folder, source)
+        path, file = _open(stack, call.server.part("files").folder)
+        size = await run_in_thread(_write, file, source)
         if size > MOST_SOURCE:
             raise invalid("source", f"must have at most {MOST_SOURCE >> 20} MiB; got {size >> 20}. Send it in parts.")
         if size <= PART and not prefers(call.request.headers, RESPOND_ASYNC):
@@ -143,9 +144,9 @@ async def import_rows(call: RoutedCall) -> Effects:
             if rows is not None:
                 return await _import_now(call, plan, rows)
         job_id = new_job_id(call.method)
-        with path.open("rb") as file:
+        with path.open("rb") as written:
             number = 0
-            while part := await run_in_thread(file.read, PART):
+            while part := await run_in_thread(written.read, PART):
                 await store.do(PutPart(job_id, number, part))
                 number += 1
     return await _begin(call, msgspec.structs.replace(plan, size=size), job_id)
@@ -210,7 +211,7 @@ async def carry_import(call: RoutedCall, job: Job) -> Steps:
         state = _State(size)
     free = await check_room(call, _IMPORT) + state.counts.added
     with ExitStack() as stack:
-        path, _ = await run_in_thread(_write, stack, call.server.part("files").folder)
+        path, _ = _open(stack, call.server.part("files").folder)
         await _copy_parts(store, job.job_id, path)
         batches = _read_rows(path, plan, _BATCH, state.mark)
         while (rows := await _next(batches, plan)) is not None:
@@ -274,19 +275,24 @@ def _unreadable(plan: _Plan, error: FormatError) -> Exception:
     return refusal(_IMPORT, "invalid-source", message, field="/source", **where)
 
 
-def _write(stack: ExitStack, folder: Path, source: Any = "") -> tuple[Path, int]:
-    """Write a source to a file that is there until the stack is closed; return its size as well."""
+def _open(stack: ExitStack, folder: Path) -> tuple[Path, IO[bytes]]:
+    """Create a file that is there until the stack is closed: not in a thread, which outlives a cancelled call."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{secrets.token_hex(16)}{ENDING}"
     file = stack.enter_context(create(path))  # locked while it is open: other processes remove what nobody has locked
     stack.callback(path.unlink, missing_ok=True)
+    return path, file
+
+
+def _write(file: IO[bytes], source: Any) -> int:
+    """Write a source to a file; return its size."""
     if isinstance(source, FileValue):
         for chunk in source.upload.chunks():
             file.write(chunk)
     else:
         file.write(source.encode() if isinstance(source, str) else msgspec.json.encode(source))
     file.flush()
-    return path, file.tell()
+    return file.tell()
 
 
 def _read_all(path: Path, plan: _Plan) -> _Rows | None:
@@ -309,6 +315,12 @@ def _read_rows(path: Path, plan: _Plan, size: int, mark: Mark) -> Iterator[_Rows
             yield _check_rows(batch.rows, plan, batch.after)
     except MissingLibraryError as error:
         raise refusal(status.NOT_IMPLEMENTED, "not-implemented", f"{plan.format} needs {error}.") from None
+
+
+def check_rows(rows: Sequence[Any], key: str) -> tuple[Sequence[NewRow], Sequence[dict[str, Any]]]:
+    """Return the rows of another system that can be kept, and the number of each other row with the reason."""
+    found = _check_rows(list(enumerate(rows)), _Plan("", "json", "", key), Mark())
+    return found.accepted, found.rejected
 
 
 def _check_rows(rows: Sequence[tuple[int, Any]], plan: _Plan, after: Mark) -> _Rows:

@@ -1,17 +1,18 @@
-"""Links in the store: records, found by the things at their two ends."""
+"""Links in the store, which are records found by the things at their two ends, and what a SYNC has agreed on."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 import msgspec
 
-from bespeak.extensions.acquire.store import RemoveResources
+from bespeak.extensions.acquire.store import FindKeys, RemoveResources
 from bespeak.state.store.commands.records import COLUMNS, PutRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Notify, Result, Statement, Steps, read_all
 
 LINK: Final = "link"  # kind of the records
 LINKED: Final = "linked"  # state of a link that holds
+_ROWS: Final = 200  # rows of one statement
 _KEPT: Final = 30 * 86400.0  # seconds for which a link that has ended can still be looked up
 
 
@@ -118,3 +119,73 @@ class RemoveLinked(Command, frozen=True):
         if positions:
             yield from Unlink(tuple(f"res-{position}" for position in positions)).steps()
         return len(positions)
+
+
+class Agreed(NamedTuple):
+    digest: str  # of the row that both sides have had; empty if they never had the same
+    run: str  # the last run that has met the key
+
+
+class FindAgreed(Command, frozen=True):
+    """Find what was agreed on about keys."""
+
+    sync_id: str
+    keys: tuple[str, ...]
+
+    def steps(self) -> Result[dict[str, Agreed]]:
+        found: dict[str, Agreed] = {}
+        for start in range(0, len(self.keys), _ROWS):
+            part = self.keys[start : start + _ROWS]
+            rows = yield Statement(
+                f"SELECT key, digest, run FROM synced_rows WHERE sync_id = ? AND key IN ({', '.join('?' * len(part))})",
+                (self.sync_id, *part),
+            )
+            found |= {row[0]: Agreed(row[1], row[2]) for row in rows}
+        return found
+
+
+class NoteAgreed(Command, frozen=True):
+    """Note what is agreed on, and that a run has met these keys; a Conflict if a local row has changed meanwhile."""
+
+    guards: ClassVar[bool] = True
+    sync_id: str
+    collection: str
+    owner: str
+    run: str
+    agreed: tuple[tuple[str, str, int], ...]  # key, digest, and version of the local row; 0 for none
+
+    def steps(self) -> Steps:
+        keys = tuple(key for key, _, _ in self.agreed)
+        local = yield from FindKeys(self.collection, self.owner, keys, locks=True).steps()
+        for key, _, version in self.agreed:
+            if (local[key].version if key in local else 0) != version:
+                return Conflict("changed")
+        for start in range(0, len(self.agreed), _ROWS):
+            part = self.agreed[start : start + _ROWS]
+            yield Statement(
+                f"INSERT INTO synced_rows (sync_id, key, digest, run) VALUES {', '.join(['(?, ?, ?, ?)'] * len(part))} "
+                "ON CONFLICT (sync_id, key) DO UPDATE SET digest = excluded.digest, run = excluded.run",
+                tuple(value for key, digest, _ in part for value in (self.sync_id, key, digest, self.run)),
+            )
+        return None
+
+
+class ForgetAgreed(Command, frozen=True):
+    """Remove what a run has met on neither side."""
+
+    sync_id: str
+    run: str
+
+    def steps(self) -> Steps:
+        yield Statement("DELETE FROM synced_rows WHERE sync_id = ? AND run <> ?", (self.sync_id, self.run))
+        return None
+
+
+class HasAgreed(Command, frozen=True):
+    """Tell whether anything was agreed on."""
+
+    sync_id: str
+
+    def steps(self) -> Result[bool]:
+        rows = yield Statement("SELECT 1 FROM synced_rows WHERE sync_id = ? AND digest <> '' LIMIT 1", (self.sync_id,))
+        return bool(rows)

@@ -19,3 +19,13 @@ CREATE TABLE link_ends (
     PRIMARY KEY (thing, link_id)
 ) {keyed};
 CREATE INDEX link_ends_link ON link_ends (link_id);
+
+-- migration 22
+-- What both sides of a synchronization last agreed on: so a change of one side is told from one of the other.
+CREATE TABLE synced_rows (
+    sync_id TEXT NOT NULL,
+    key TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    run TEXT NOT NULL,
+    PRIMARY KEY (sync_id, key)
+) {keyed};

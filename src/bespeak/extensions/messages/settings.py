@@ -14,10 +14,16 @@ from bespeak.errors import ConfigError
 from bespeak.protocol.address_guard import is_loopback, parse_allowed
 from bespeak.protocol.exchange.principal import is_canonical_id, is_scope_token
 from bespeak.text.reading.rules import WRONG_VALUE
-from bespeak.text.reading.settings import Setting, optional_table, read_settings, setting
+from bespeak.text.reading.settings import (
+    Setting,
+    optional_table,
+    read_settings,
+    read_tables_of,
+    read_variable,
+    setting,
+)
 from bespeak.text.reading.table import Table
 
-_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _MAILBOX: Final = re.compile(r"[^@\s:/,]+@[^@\s:/,]+")
 _CHANNEL: Final = re.compile(r"[a-z][a-z0-9]{0,31}")
 # Schemes and channels that are built in.
@@ -36,16 +42,6 @@ def _parse_recipient(text: str) -> str | None:
     return text.lower() if text and text.isprintable() and " " not in text and len(text) <= 256 else None
 
 
-def _read_variable(block: Table, key: str) -> str | None:
-    text = block.text(key)
-    found = None if text is None else _VARIABLE.fullmatch(text)
-    if text is not None and found is None:
-        # The value is not shown: it may be the password.
-        message = f"`{key}` must be the name of an environment variable in ${{}}"
-        block.error(WRONG_VALUE, key, message, 'Write it like "${SMTP_PASSWORD}", and set the variable.')
-    return None if found is None else found[1]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmtpSettings:
     """The mail server that takes e-mail."""
@@ -60,7 +56,7 @@ class SmtpSettings:
     )
     sender: str = setting("", "The address that e-mail comes from.", key="from", required=True)
     user: str | None = setting(None, "The user to log in as. Without it: nobody logs in.")
-    password: str | None = setting(None, "`${VAR}`: the environment variable with the password.", read=_read_variable)
+    password: str | None = setting(None, "`${VAR}`: the environment variable with the password.", read=read_variable)
 
     def checked(self, block: Table) -> SmtpSettings:
         """Report a login that is incomplete, or that would cross a network in the clear."""
@@ -87,12 +83,6 @@ class TemplateSettings:
                 message = f"`{key}` has a `$` that does not begin a variable"
                 block.error(WRONG_VALUE, key, message, "Write $name or ${name}, and $$ for a dollar sign.")
         return self
-
-
-def _read_templates(block: Table, key: str) -> Mapping[str, TemplateSettings] | None:
-    table = block.table(key)
-    inner = {} if table is None else {name: table.table(name) for name in table.data}
-    return {name: read_settings(TemplateSettings, one) for name, one in inner.items() if one is not None} or None
 
 
 def _read_channels(block: Table, key: str) -> Mapping[str, str] | None:
@@ -142,7 +132,7 @@ class DeliverySettings:
         {},
         "`[delivery.templates.NAME]`: texts that SEND fills in.",
         kind="map",
-        read=_read_templates,
+        read=read_tables_of(TemplateSettings),
         values=Setting(meaning="A text with variables.", kind="table", of=TemplateSettings),
     )
     channels: Mapping[str, str] = setting(

@@ -7,6 +7,7 @@ import ssl
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
@@ -161,6 +162,7 @@ async def _read(response: httpx.Response) -> bytes:
 
 _LIMITS: Final = Limits(body=64 * 1024)
 _LONGEST: Final = 300
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 _NOTICE_LATER: Final = frozenset({status.TIMEOUT, status.CONFLICT, status.RATE_LIMITED})
 
 
@@ -168,15 +170,23 @@ class AgtpNotice:
     """Sends NOTIFY to `agtp://host[:port]` or `agtp://AGENT-ID@host[:port]`."""
 
     def __init__(
-        self, guard: AddressGuard, ca_file: Path | None, server_id: str, agent_id: str | None, signer: Signer | None
+        self,
+        guard: AddressGuard,
+        ca_file: Path | None,
+        server_id: str,
+        agent_id: str | None,
+        signer: Signer | None,
+        *,
+        limits: Limits = _LIMITS,
     ) -> None:
         """Create the channel. Servers on this machine are called without TLS, unless their authority is known."""
         self._guard = guard
         self._ca_file = ca_file
         self._tls: ssl.SSLContext | None = None if ca_file is None else client_context(ca_file)
         self._server_id = server_id
-        self._agent_id = agent_id or hashlib.sha256(f"agtp://{server_id}".encode()).hexdigest()
+        self.agent_id = agent_id or hashlib.sha256(f"agtp://{server_id}".encode()).hexdigest()
         self._signer = signer
+        self._limits = limits
 
     def locate(self, address: str) -> str | Undeliverable:
         parsed = _parse(address)
@@ -197,9 +207,12 @@ class AgtpNotice:
         return _judge(answer) if isinstance(answer, ResponseMessage) else answer
 
     async def request(
-        self, address: str, method: str, path: str, task_id: str, body: bytes
+        self, address: str, method: str, path: str, task_id: str, body: bytes, *, proof: Mapping[str, str] = _NONE
     ) -> ResponseMessage | Retry | Undeliverable:
-        """Call an endpoint of the server at an address. `task_id` is also the key for duplicates."""
+        """Call an endpoint of the server at an address. `task_id` is also the key for duplicates.
+
+        Without a token in `proof`, it is called as the server itself.
+        """
         locator = _parse(address)
         if isinstance(locator, Undeliverable):
             return locator
@@ -213,13 +226,15 @@ class AgtpNotice:
         for host in found:
             try:
                 connection = await AgtpClientConnection.open(
-                    host, locator.port, ssl=tls, limits=_LIMITS, server_name=locator.host
+                    host, locator.port, ssl=tls, limits=self._limits, server_name=locator.host
                 )
             except OSError as error:
                 fault = describe_failure(error)
                 continue
             try:
-                headers = self._headers(locator, method, path, task_id, body)
+                headers = {"Task-ID": task_id, "Idempotency-Key": task_id, "Content-Type": MEDIA_AGTP, **proof}
+                if "Authorization" not in proof:
+                    self._prove(locator, method, path, headers, body)
                 return await connection.request(method, path, headers.items(), body)
             except (OSError, BespeakError) as error:
                 return Retry("The receiver did not answer.", describe_failure(error), sent=True)
@@ -227,9 +242,8 @@ class AgtpNotice:
                 connection.abort()
         return Retry("The receiver did not answer.", fault)
 
-    def _headers(self, locator: Locator, method: str, path: str, task_id: str, body: bytes) -> dict[str, str]:
-        headers = {"Agent-ID": self._agent_id, "Task-ID": task_id, "Idempotency-Key": task_id}
-        headers |= {"Content-Type": MEDIA_AGTP}
+    def _prove(self, locator: Locator, method: str, path: str, headers: dict[str, str], body: bytes) -> None:
+        headers["Agent-ID"] = self.agent_id
         if self._signer is not None:
             from bespeak.state.identity.signed_request import sign_request  # noqa: PLC0415 - loads cryptography
 
@@ -238,7 +252,6 @@ class AgtpNotice:
             headers["Agent-Signature"] = sign_request(
                 *(method, path, headers, body), key=key, server_id=locator.host, now=now, key_id=key_id
             )
-        return headers
 
 
 def _parse(address: str) -> Locator | Undeliverable:

@@ -88,7 +88,7 @@ async def submit(call: RoutedCall) -> Effects:
     )
 
 
-def _list_queues(call: RoutedCall, *, pulls: bool) -> Mapping[str, Joined]:
+def list_queues(call: RoutedCall, *, pulls: bool) -> Mapping[str, Joined]:
     """Return the queues that the caller may use, or on whose items it may work; others do not exist for it."""
     queues, scopes = call.server.registrar.participants.get("queue", {}), call.principal.scopes
     return {
@@ -100,7 +100,7 @@ def _list_queues(call: RoutedCall, *, pulls: bool) -> Mapping[str, Joined]:
 
 
 def _find_queue(call: RoutedCall, method: StandardMethod, member: str, *, pulls: bool) -> Joined:
-    queues, name = _list_queues(call, pulls=pulls), call.input[member]
+    queues, name = list_queues(call, pulls=pulls), call.input[member]
     if name not in queues:
         known = ", ".join(sorted(queues)) or "none"
         verb = "pull; functions of the service work on others" if pulls else "use"
@@ -160,7 +160,7 @@ async def _confirm(call: RoutedCall) -> Effects:
     assert call.server.store is not None, "CONFIRM is stateful"
     given, target, decision = call.input, call.input["target_id"], call.input["status"]
     record: Record | None = await call.server.store.read(FindRecord((SUBMISSION,), target.partition(".")[0]))
-    joined = None if record is None else _list_queues(call, pulls=True).get(decode_item(record.data).queue)
+    joined = None if record is None else list_queues(call, pulls=True).get(decode_item(record.data).queue)
     if record is None or joined is None:
         message = f"There is no item {target[:80]!r} that this agent may pull."
         raise refusal(status.NOT_FOUND, "target-not-found", message)

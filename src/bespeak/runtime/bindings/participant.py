@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from bespeak.contract.endpoint import DeclaredError, Endpoint, Impact, Semantic
 from bespeak.contract.handler import RegisteredFunction
-from bespeak.contract.participant import JoinedFunction, Participant
+from bespeak.contract.participant import SOURCE, JoinedFunction, Participant
 from bespeak.contract.procedure import Procedure, find_wrong_step
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.standard.definition import MethodError
@@ -71,6 +71,7 @@ def bind_participant(
         # A function may refuse as the method does; `handling.run_function` gives its refusal the status of the method.
         errors={**{error.name: error.description for error in method_errors(joined)}, **participant.errors},
         overrides=participant.overrides,
+        streams=role == SOURCE,
     )
 
 
@@ -91,6 +92,7 @@ def bind_hidden(
     errors: Mapping[str, str],
     input_schema: Mapping[str, Any] | None = None,
     overrides: Mapping[Any, Callable[..., Any]] | None = None,
+    streams: bool = False,
 ) -> tuple[Endpoint, Callable[..., Any]] | str:
     """Describe a function as an endpoint, so that every gate and record of a step applies to it, and bind it.
 
@@ -125,6 +127,7 @@ def bind_hidden(
         required_scopes=tuple(dict.fromkeys(scopes)),
         handler=RegisteredFunction(function=dotted_name(function), target=function, overrides=overrides),
         internal=True,
+        streams=streams,
     )
     assert isinstance(endpoint.handler, RegisteredFunction)
     bound = bind_function(endpoint, endpoint.handler)

@@ -111,9 +111,7 @@ class StreamBinding:
 
     async def __call__(self, call: RoutedCall) -> dict[str, Any] | ItemStream:
         """Collect the items, or begin to stream them if the caller asks for it and nothing has to keep the answer."""
-        context = Context(call.request, call.principal, call.method, call.path, call.input, call.server.state)
-        made = self._plan(call.input, context)
-        items: AsyncGenerator[Any] = made if hasattr(made, "__anext__") else _in_threads(made, call.agent_id or "")
+        items = self._begin(call, call.input)
         limits, judge = call.routes.service.stream_limits, self._judge(call)
         if not _is_streamed(call):
             return {"items": await self._collect(items, limits, judge)}
@@ -129,6 +127,18 @@ class StreamBinding:
             await stream.aclose()
             raise
         return stream
+
+    def _begin(self, call: RoutedCall, given: dict[str, Any]) -> AsyncGenerator[Any]:
+        made = self._plan(
+            given, Context(call.request, call.principal, call.method, call.path, given, call.server.state)
+        )
+        return made if hasattr(made, "__anext__") else _in_threads(made, call.agent_id or "")
+
+    async def follow(self, call: RoutedCall, given: dict[str, Any]) -> AsyncGenerator[Any]:
+        """Yield the declared part of each item, without an end: for a reader that takes them as it can."""
+        async with aclosing(self._begin(call, given)) as items:
+            async for item in items:
+                yield self._select(call.routes.service.stream_limits, item)[0]
 
     async def _collect(self, items: AsyncGenerator[Any], limits: StreamLimits, judge: Callable[[], None]) -> list[Any]:
         collected: list[Any] = []

@@ -35,7 +35,7 @@ POSTGRES_WORDS: Final = {
     "postgres": "",
 }
 
-CURRENT: Final = 21  # version of the tables in this release: the number of migrations
+CURRENT: Final = 22  # version of the tables in this release: the number of migrations
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -18,6 +19,7 @@ VERB: Final = "verb"  # the format of a string that is a verb of the catalog
 RULE: Final = "rule"  # the format of a string that names a rule
 SCHEMA: Final = "json-schema"  # the format of a table that is a JSON Schema
 _DECLARED: Final = "setting"
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _KINDS: Final[dict[type, Kind]] = {bool: "boolean", int: "count", float: "number", tuple: "strings", dict: "map"}
 _PLAIN: Final[dict[Kind, type]] = {"string": str, "boolean": bool}  # kinds that need no more than a look at the type
 _T = TypeVar("_T")
@@ -209,6 +211,28 @@ def read_strings(setting: Setting, table: Table, key: str, texts: Iterable[str])
         subject = f"each value of `{key}`" if isinstance(table.value(key), list) else f"`{key}`"
         table.error(setting.rule, key, f"{subject} must be {form}; got {brief(text)}", advice)
     return tuple(found)
+
+
+def read_variable(block: Table, key: str) -> str | None:
+    """Read the name of an environment variable, written as `${NAME}`."""
+    text = block.text(key)
+    found = None if text is None else _VARIABLE.fullmatch(text)
+    if text is not None and found is None:
+        # The value is not shown: it may be the password.
+        message = f"`{key}` must be the name of an environment variable in ${{}}"
+        block.error(WRONG_VALUE, key, message, 'Write it like "${SMTP_PASSWORD}", and set the variable.')
+    return None if found is None else found[1]
+
+
+def read_tables_of(of: type[_T]) -> Callable[[Table, str], Mapping[str, _T] | None]:
+    """Return the reader of a map whose values are tables of a settings type."""
+
+    def read(block: Table, key: str) -> Mapping[str, _T] | None:
+        table = block.table(key)
+        inner = {} if table is None else {name: table.table(name) for name in table.data}
+        return {name: read_settings(of, one) for name, one in inner.items() if one is not None} or None
+
+    return read
 
 
 Outline = dict[str, Any]

@@ -1,0 +1,197 @@
+"""Collections of other bespeak servers, read and written with their standard methods. Nothing they say is trusted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.errors import ConfigError
+from bespeak.extensions.integrate.settings import ConnectSettings, RemoteSettings
+from bespeak.extensions.messages.transports import AgtpNotice
+from bespeak.protocol import status
+from bespeak.protocol.address import parse_uri
+from bespeak.protocol.address_guard import (
+    AddressGuard,
+    PinnedTransport,
+    WebAddress,
+    describe_failure,
+    parse_web_address,
+    trust,
+    typed_host,
+)
+from bespeak.protocol.exchange.headers import MEDIA_JSON
+from bespeak.protocol.wire.messages import Limits, ResponseMessage
+from bespeak.runtime.extension import Opening
+from bespeak.runtime.handling import RefusedError, new_id, refusal, to_json
+
+SYNC: Final = STANDARD["SYNC"]
+PAGE: Final = 100  # rows of one request, so that rows of the largest size fit
+_MOST_PUT: Final = 512 * 1024  # bytes of rows that a server imports at once, not in the background
+_MOST_ANSWER: Final = 8 * 1024 * 1024
+_WITHIN: Final = 30.0
+
+
+class _Page(msgspec.Struct):
+    collection: str
+    items: list[dict[str, Any]]
+    cursor: str | None = None
+
+
+class _Receipt(msgspec.Struct):
+    added: int
+    changed: int
+    skipped: int
+    rejected_count: int
+    rejected: list[dict[str, Any]] = []
+
+
+class _Content(msgspec.Struct):
+    content: dict[str, Any]
+
+
+class RemoteCollection:
+    """One collection of a server that the operator lists."""
+
+    def __init__(self, remote: Remote, name: str) -> None:
+        self._remote = remote
+        self.name = name
+
+    async def scan(self, cursor: str | None) -> tuple[list[dict[str, Any]], str | None] | None:
+        """Return a page of rows, and the cursor behind it; None if the server shows no such collection."""
+        given = {"collection": self.name, "page_size": PAGE} | ({} if cursor is None else {"cursor": cursor})
+        page = await self._remote.ask("SCAN", given, _Page)
+        if page is None:
+            return None
+        if page.collection != self.name.rpartition(":")[2] or len(page.items) > PAGE or page.cursor == (cursor or ""):
+            raise contradiction("a page of another collection, of too many rows, or with the same cursor again")
+        return page.items, page.cursor
+
+    async def fetch(self, key: str) -> dict[str, Any] | None:
+        """Return one row; None if the server shows none with this key."""
+        found = await self._remote.ask("FETCH", {"resource_id": f"{self.name}/{key}"}, _Content)
+        return None if found is None else found.content
+
+    async def put(self, rows: Sequence[Any], key: str) -> list[dict[str, Any]]:
+        """Write rows; return the number of each that was rejected, with the reason."""
+        rejected: list[dict[str, Any]] = []
+        for start, part in _parts(rows):
+            receipt = await self._remote.ask("IMPORT", {"source": part, "target": self.name, "key": key}, _Receipt)
+            taken = -1 if receipt is None else receipt.added + receipt.changed + receipt.skipped
+            if receipt is None or taken < 0 or taken != len(part) - receipt.rejected_count:
+                raise contradiction("a receipt that does not add up")
+            for one in receipt.rejected:
+                number = one.get("row")
+                if not isinstance(number, int) or not 0 <= number < len(part):
+                    raise contradiction("a receipt that rejects rows which were not sent")
+                rejected.append({**one, "row": start + number})
+        return rejected
+
+
+def _parts(rows: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:
+    """Divide rows into parts that a server imports at once, each with the number of its first row."""
+    part, size = list[Any](), 0
+    for number, row in enumerate(rows):
+        length = len(to_json(row))
+        if part and size + length > _MOST_PUT:
+            yield number - len(part), part
+            part, size = [], 0
+        part.append(row)
+        size += length
+    if part:
+        yield len(rows) - len(part), part
+
+
+class Remote:
+    """A server that the operator lists."""
+
+    def __init__(self, settings: RemoteSettings, token: str | None, notice: AgtpNotice, web: PinnedTransport) -> None:
+        self.url = settings.url
+        self._notice, self._web = notice, web
+        self._proof = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._proof |= {} if settings.scope is None else {"Authority-Scope": settings.scope}
+
+    async def ask(self, method: str, given: Mapping[str, Any], of: type[Any]) -> Any:
+        """Call a method; return its result, None if it answers 404. Raises RefusedError: 503, or 409 for nonsense."""
+        body = msgspec.json.encode(given)
+        try:
+            async with asyncio.timeout(_WITHIN):
+                code, answer = await self._exchange(method, body)
+        except TimeoutError:
+            raise _unavailable(f"it did not answer within {_WITHIN:g} s") from None
+        if code == status.NOT_FOUND:
+            return None
+        try:
+            told = msgspec.json.decode(answer, type=dict[str, msgspec.Raw])
+            if status.is_success(code):
+                return msgspec.json.decode(told["result"], type=of)
+            error = msgspec.json.decode(told.get("error", answer), type=dict[str, Any])
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError):
+            raise contradiction(f"something that is not an answer to {method}") from None
+        raise _unavailable(f"it answered {method} with {code} {str(error.get('code', ''))[:80]}")
+
+    async def _exchange(self, method: str, body: bytes) -> tuple[int, bytes]:
+        if self.url.startswith("agtp:"):
+            told = await self._notice.request(self.url, method, "/", new_id("sync"), body, proof=self._proof)
+            if isinstance(told, ResponseMessage):
+                return told.status, told.body
+            raise _unavailable(told.detail or told.message)
+        import httpx  # noqa: PLC0415 - slow to load
+
+        address = parse_web_address(f"{self.url}/")
+        assert isinstance(address, WebAddress), "the settings were checked"
+        headers = {"Content-Type": MEDIA_JSON, "Content-Length": str(len(body)), "X-AGIS-Method": method}
+        headers |= self._proof if "Authorization" in self._proof else {**self._proof, "Agent-ID": self._notice.agent_id}
+        try:
+            response = await self._web.send("POST", address, {**headers, "Accept-Encoding": "identity"}, body)
+            try:
+                answer = bytearray()
+                async for chunk in response.aiter_raw():
+                    answer += chunk
+                    if len(answer) > _MOST_ANSWER:
+                        raise contradiction(f"more than {_MOST_ANSWER // 1024 // 1024} MiB")
+            finally:
+                await response.aclose()
+        except (httpx.TransportError, OSError) as error:
+            raise _unavailable(describe_failure(error)) from None
+        return response.status_code, bytes(answer)
+
+
+def contradiction(what: str) -> RefusedError:
+    return refusal(SYNC, "remote-contradicts", f"The remote has answered with {what}; nothing of that was taken.")
+
+
+def _unavailable(why: str) -> RefusedError:
+    return refusal(SYNC, "remote-unavailable", f"The remote cannot be used now: {why}.", retry_after=30)
+
+
+def open_remotes(opening: Opening, settings: ConnectSettings) -> dict[str, Remote]:
+    """Return the servers that the operator lists, by name. Raises ConfigError for a credential that is not there."""
+    found: dict[str, Remote] = {}
+    server_id = opening.server.registrar.service.identity.server_id
+    for name, one in settings.remotes.items():
+        token = None if one.token is None else opening.environment.get(one.token)
+        if one.token is not None and token is None:
+            raise ConfigError(f"[connect.remotes.{name}] token: the variable {one.token} is not set")
+        web = parse_web_address(one.url) if not one.url.startswith("agtp:") else None
+        place = web.origin if isinstance(web, WebAddress) else parse_uri(one.url)
+        guard = AddressGuard(typed_host(place.host, place.port))
+        limits = Limits(body=_MOST_ANSWER)
+        notice = AgtpNotice(guard, settings.ca_file, server_id, None, opening.signer, limits=limits)
+        tls = None if settings.ca_file is None else trust(settings.ca_file)
+        found[name] = Remote(one, token, notice, PinnedTransport(guard, tls))
+    return found
+
+
+def find_remote(remotes: Mapping[str, Remote], text: str, collection: str) -> tuple[str, str]:
+    """Return the name of a listed remote, and the collection there, that a text means. Raises RefusedError, 404."""
+    for name, remote in remotes.items():
+        for beginning in (name, remote.url):
+            if text == beginning or text.startswith(f"{beginning}/"):
+                return name, text[len(beginning) + 1 :] or collection
+    known = ", ".join(sorted(remotes)) or "none"
+    message = f"{to_json(text[:80])} is not a remote that the operator lists in [connect.remotes]; there are: {known}."
+    raise refusal(SYNC, "remote-not-found", message, field="/remote", remotes=sorted(remotes))
