@@ -19,7 +19,7 @@ _STARTER: Final = _APP / "starter"
 _PACKAGED: Final = _APP / "examples"  # folder of the examples in an installed package
 _SOURCE: Final = _APP.parents[2] / "examples"  # folder of the examples in a working copy
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
-EXAMPLES: Final = ("finance", "hotel", "restaurant", "semantic", "travel")
+EXAMPLES: Final = ("finance", "hotel", "library", "restaurant", "semantic", "travel")
 _SUFFIXES: Final = (".agis", ".csv", ".json", ".md", ".py", ".toml", ".ttl")
 """Kinds of files of examples. What a run leaves behind has other ones."""
 
