@@ -1,7 +1,7 @@
 """A donation arrives at an archive: it is imported, searched, examined, corrected, sorted and reported.
 
-`python examples/library/donation.py` starts the archive with a store of its own, and lets the agents of a curator and of a
-reader use it.
+`python examples/library/donation.py` starts the archive with a store of its own, and lets the agents of a curator and
+of a reader use it.
 """
 
 from __future__ import annotations
