@@ -137,9 +137,13 @@ def test_a_revoked_key_ends_for_every_worker_and_every_open_connection(desk: Des
         assert web.post(place, json=TOOL, headers=sent).status_code == 200
         desk.run("revoke", key)
         desk.until(key, 401)
-        again = line.ask(headers=bearer(key))
+        # On a busy machine the worker of an open connection may be the last one that hears of it.
+        end = time.monotonic() + PATIENCE
+        while (again := line.ask(headers=bearer(key))).status == 200:
+            assert time.monotonic() < end, "the connection stays open to the key"
         assert (again.status, again.code) == (401, "key-revoked")
-        refused = web.post(place, json=TOOL, headers=sent)
+        while (refused := web.post(place, json=TOOL, headers=sent)).status_code == 200:
+            assert time.monotonic() < end, "MCP stays open to the key"
         assert refused.status_code == 401
         assert 'error="invalid_token"' in refused.headers["www-authenticate"]
 
