@@ -24,7 +24,7 @@ from bespeak.extensions.semantics.store import CountMappedCalls, MappedCalls
 from bespeak.state.identity.key_files import parse_keys
 from bespeak.terminal import CommandFailedError
 from bespeak.terminal.target_store import use_store
-from bespeak.text.language.embedding import embed
+from bespeak.text.language import embedding
 
 A, B = f"{university.A}#", f"{university.B}#"
 
@@ -119,8 +119,8 @@ def test_ontology_that_cannot_be_read_ends_the_command(files: list[str], tmp_pat
     assert isinstance(run("align", str(tmp_path / "bad.ttl"), files[1]).exception, CommandFailedError)
 
 
-@pytest.mark.skipif(embed([""]) is not None, reason="the extra 'embeddings' is installed")
-def test_missing_vectors_are_named(files: list[str]) -> None:
+def test_missing_vectors_are_named(files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "_model", lambda: None)
     result = run("align", *files, "--embeddings")
     assert isinstance(result.exception, ConfigError)
     assert "bespeak[embeddings]" in str(result.exception)

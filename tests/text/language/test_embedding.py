@@ -12,7 +12,12 @@ from bespeak.text.language import embedding
 AVAILABLE = find_spec(embedding.PACKAGE) is not None
 
 
-@pytest.mark.skipif(AVAILABLE, reason="the extra 'embeddings' is installed")
+@pytest.fixture
+def no_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "_model", lambda: None)
+
+
+@pytest.mark.usefixtures("no_vectors")
 def test_without_vectors_there_is_no_cosine() -> None:
     assert embedding.cosine("BOOK", "Books a table") is None
     assert embedding.embed(["table"]) is None
@@ -25,9 +30,10 @@ def test_related_texts_have_a_higher_cosine_of_vectors_of_length_1() -> None:
     assert near is not None
     assert far is not None
     assert -1 <= far < near <= 1.0001
-    vectors = embedding.embed(["table", "chair"])
+    vectors = embedding.embed(["table", "chair", ""])
     assert vectors is not None
-    assert [round(float(one @ one), 3) for one in vectors] == [1.0, 1.0]
+    assert [round(float(one @ one), 3) for one in vectors] == [1.0, 1.0, 0.0]
+    assert embedding.cosine("", "") == 0.0
 
 
 def test_the_judgement_needs_no_vectors() -> None:

@@ -14,8 +14,8 @@ from bespeak.text.language.sentence import listed
 from bespeak.text.language.verb_form import lemmas
 
 _MOST_WORDS: Final = 300  # first words of a text that are compared
-_FAR: Final = 0.3  # cosine of texts that have nothing to do with each other
-_STEP: Final = 0.25  # what a cosine must exceed it by to count as much as a word that only one text has
+_FAR: Final = 0.2  # cosine of texts that have nothing to do with each other; they had up to 0.16 with wordllama
+_STEP: Final = 0.3  # what a cosine must exceed it by to count as much as a word that only one text has
 
 
 def join_texts(value: Any) -> str:

@@ -14,15 +14,21 @@ _LONGEST: Final = 1000
 
 def cosine(method: str, intent: str) -> float | None:
     """Return the cosine similarity of a method and its intent, -1 to 1; None without the extra `embeddings`."""
-    if (model := _model()) is None:
-        return None
-    return float(model.similarity(method[:_LONGEST].lower(), intent[:_LONGEST]))
+    found = cosines([method.lower()], [intent])
+    return None if found is None else found[0][0]
 
 
 def embed(texts: Sequence[str]) -> Any | None:
-    """Return a matrix with a vector of length 1 for each text; None without the extra `embeddings`."""
-    model = _model()
-    return None if model is None else model.embed([text[:_LONGEST] for text in texts], norm=True)
+    """Return a matrix with a vector for each text; None without the extra `embeddings`.
+
+    The vectors have the length 1, and that of a text without words 0.
+    """
+    if (model := _model()) is None:
+        return None
+    import numpy as np  # noqa: PLC0415 - comes with the extra
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.nan_to_num(model.embed([text[:_LONGEST] for text in texts], norm=True))
 
 
 def cosines(texts: Sequence[str], others: Sequence[str]) -> list[list[float]] | None:
