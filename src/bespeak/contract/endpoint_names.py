@@ -10,11 +10,10 @@ from typing import Final
 import msgspec
 
 from bespeak.contract.endpoint import Deprecation, Endpoint
-from bespeak.text.identifiers import HUMP
+from bespeak.text.identifiers import HUMP, slug
 
 LONGEST: Final = 64  # maximum length of an id (ai-discovery 3.3)
 _DIGEST: Final = 8
-_NO_WORD: Final = re.compile(r"[^a-z0-9]+")
 _PLAIN: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _CHOSEN: Final = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -39,13 +38,13 @@ def capability_id(endpoint: Endpoint) -> str:
 
     A hyphen becomes one underscore and a slash two, so paths of plain words get different ids. Others get a digest.
     """
-    text, plain = _words(endpoint.method), endpoint.method.isalpha()
+    text, plain = slug(endpoint.method), endpoint.method.isalpha()
     for number, segment in enumerate(endpoint.path.strip("/").split("/")):
         if segment.startswith("{"):
-            words = _words(HUMP.sub("_", segment)) or "id"
+            words = slug(HUMP.sub("_", segment)) or "id"
             text += f"_by_{words}"
         elif segment:
-            words = _words(segment)
+            words = slug(segment)
             plain = plain and _PLAIN.fullmatch(segment) is not None
             text += f"_{words}" if number == 0 else f"__{words}"
         else:
@@ -61,7 +60,7 @@ def group_of(endpoint: Endpoint) -> str:
     named = endpoint.namespace or next(
         (segment for segment in endpoint.path.split("/") if segment and not segment.startswith("{")), ""
     )
-    return _NO_WORD.sub("-", named.lower()).strip("-")[:40] or "service"
+    return slug(named, "-")[:40] or "service"
 
 
 def grouped(endpoints: Iterable[Endpoint]) -> dict[str, list[Endpoint]]:
@@ -75,10 +74,6 @@ def marked(text: str, endpoint: Endpoint) -> str:
     """Append a digest of the endpoint to an id; shorten the id if that makes it too long."""
     digest = hashlib.sha256(str(endpoint).encode(errors="replace")).hexdigest()[:_DIGEST]
     return f"{text[: LONGEST - _DIGEST - 1].rstrip('_')}_{digest}"
-
-
-def _words(text: str) -> str:
-    return _NO_WORD.sub("_", text.lower()).strip("_")
 
 
 _USABLE: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST}}}")  # names that the services of models accept

@@ -10,6 +10,12 @@ _T = TypeVar("_T")
 HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # border between the words of `roomType`
 WORD_BORDER: Final = re.compile(rf"{HUMP.pattern}|(?<=[A-Z])(?=[A-Z][a-z])")  # also between those of `HTTPStatus`
 PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")  # one word of `roomType`
+_NO_WORD: Final = re.compile(r"[^a-z0-9]+")
+
+
+def slug(text: str, joint: str = "_") -> str:
+    """Write a text with small letters and digits alone, with a joint in place of everything between them."""
+    return _NO_WORD.sub(joint, text.lower()).strip(joint)
 
 
 def unused(name: str, taken: Container[str | None], joint: str = "_") -> str:

@@ -54,16 +54,17 @@ def test_rules_of_a_module_are_in_the_order_of_ids_and_say_why_and_what_to_do(mo
         assert [rule for rule, why in whys.items() if ". " not in why and not rule.startswith("D12")] == []
 
 
-def declared_in(nodes: list[ast.AST]) -> dict[str, ast.Constant]:
-    """Find `NAME: Final = Rule("D101", ...)`, or `wire("C101", ...)`: the ids by their constants."""
-    declared = {}
+def declared_in(nodes: list[ast.AST]) -> list[tuple[str, ast.Constant]]:
+    """Find `NAME: Final = Rule("D101", ...)`, `wire("C101", ...)`, or a table of them: constants with their ids."""
+    declared = []
     for node in nodes:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Call):
-            call = node.value
-            if isinstance(call.func, ast.Name) and call.func.id in DECLARING:
-                first = call.args[0]
-                assert isinstance(first, ast.Constant)
-                declared[node.target.id] = first
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            calls = node.value.values if isinstance(node.value, ast.Dict) else [node.value]
+            for call in calls:
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in DECLARING:
+                    first = call.args[0]
+                    assert isinstance(first, ast.Constant)
+                    declared.append((node.target.id, first))
     return declared
 
 
@@ -74,7 +75,7 @@ def names_in(nodes: list[ast.AST]) -> set[str]:
 
 
 def test_every_declared_rule_is_in_the_registry() -> None:
-    declared = [id_.value for nodes in sources().values() for id_ in declared_in(nodes).values()]
+    declared = [id_.value for nodes in sources().values() for _, id_ in declared_in(nodes)]
     assert sorted(map(str, declared)) == sorted((*all_rules(), *CHANGES))
 
 
@@ -83,7 +84,7 @@ def test_every_declared_rule_is_used() -> None:
     idle = [
         f"{path.parent.name}.{path.stem}.{name}"
         for path, nodes in sources().items()
-        for name in declared_in(nodes)
+        for name, _ in declared_in(nodes)
         if not any(
             name in names and (other == path or imports(sources()[other], path)) for other, names in used.items()
         )
@@ -101,7 +102,7 @@ def imports(nodes: list[ast.AST], path: Path) -> bool:
 def test_id_is_written_only_where_its_rule_is_declared() -> None:
     wrong, ids = [], {*all_rules(), *CHANGES}
     for path, nodes in sources().items():
-        declared = set(declared_in(nodes).values())
+        declared = {id_ for _, id_ in declared_in(nodes)}
         wrong += [
             f"{path.name}:{node.lineno}: {node.value}"
             for node in nodes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import keyword
-import re
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from itertools import chain, count
@@ -16,10 +15,10 @@ from bespeak.contract.schema.validation import DIALECT
 from bespeak.contract.service import DEFAULT_CATALOG, Service
 from bespeak.documents.toml_text import toml_text
 from bespeak.text.diagnostics.diagnostic import printable
+from bespeak.text.identifiers import slug
 
 HANDLERS: Final = "handlers"  # module that holds the functions
 
-_NO_NAME: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST_NAME: Final = 80
 _UPSTREAM_KEYS: Final = (
     *("headers", "query_credentials", "cookie_credentials", "query", "lists", "reserved", "header_fields"),
@@ -78,8 +77,7 @@ def function_names(endpoints: list[Endpoint]) -> list[str]:
     """Name the function of each endpoint: its tool name, extended by path segments if that is taken (AGIS C.2)."""
     names: dict[str, None] = {}
     for endpoint in endpoints:
-        segments = [_words(part) for part in endpoint.path.split("/") if _words(part)]
-        words = [_words(endpoint.method) or "call", *segments]
+        words = [slug(endpoint.method) or "call", *filter(None, map(slug, endpoint.path.split("/")))]
         longer = ("_".join(words[:end]) for end in range(min(2, len(words)), len(words) + 1))
         choices = [_identifier(choice) for choice in (endpoint.semantic.mcp_tool_name or "", *longer)]
         name = next((choice for choice in choices if choice and choice not in names), "")
@@ -208,10 +206,6 @@ def _function(endpoint: Endpoint, name: str) -> str:
         body="\n".join(f"    {_quoted(line)}".rstrip() for line in lines),
         endpoint=str(endpoint),
     )
-
-
-def _words(text: str) -> str:
-    return _NO_NAME.sub("_", text.lower()).strip("_")
 
 
 def _identifier(text: str) -> str:

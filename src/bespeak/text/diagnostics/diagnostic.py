@@ -21,6 +21,12 @@ class Fix:
     edits: tuple[TextEdit, ...] = ()  # edits of the text itself, for a fix in a comment, which has no pointer
 
 
+def instead(at: str, meant: str, otherwise: str = "", *, safe: bool = False) -> tuple[str, Fix | None]:
+    """Return the advice to write `meant` at a pointer, with its fix; without it the advice `otherwise` alone."""
+    fix = Fix(f"Write {meant}", (Change("replace", at, meant),), safe)
+    return (f"Write {meant}.", fix) if meant else (otherwise, None)
+
+
 Severity = Literal["error", "warning", "info"]
 
 
@@ -123,9 +129,11 @@ class Rule:
 
 
 def declared_in(*modules: ModuleType) -> dict[str, Rule]:
-    """Return the rules that modules declare as constants, sorted by id."""
-    found = (value for module in modules for value in vars(module).values() if isinstance(value, Rule))
-    return {rule.id: rule for rule in sorted(found, key=lambda rule: rule.id)}
+    """Return the rules that modules declare as constants, alone or as values of a table, sorted by id."""
+    constants = [value for module in modules for value in vars(module).values()]
+    tables = [value.values() for value in constants if isinstance(value, dict)]
+    found = {one.id: one for value in (constants, *tables) for one in value if isinstance(one, Rule)}
+    return dict(sorted(found.items()))
 
 
 _LONGEST: Final = 160

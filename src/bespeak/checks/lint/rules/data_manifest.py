@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from bespeak.checks.lint.subject import LintContext, Subject
-from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, instead
+from bespeak.text.identifiers import slug
 from bespeak.text.language.sentence import LatePattern
 from bespeak.text.source.tree import Change
 
@@ -100,7 +101,6 @@ NOT_NEGOTIABLE: Final = Rule("V530", "manifest-without-negotiation", "style", "A
 _AT: Final = "/data_manifest/available_data"
 _LEVELS: Final = ("informational", "reversible", "irreversible", "low", "medium", "high")
 _CLASS_NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_NO_CLASS_NAME: Final = re.compile(r"[^a-z0-9]+")
 
 
 def check_document(subject: Subject, context: LintContext) -> Iterator[Diagnostic]:
@@ -148,10 +148,10 @@ def _check_entry(at: str, entry: Mapping[str, Any], names: set[str]) -> Iterator
         return
     level = sensitivity.strip().lower()
     if sensitivity not in _LEVELS:
-        fix = Fix(f"Write {level}", (Change("replace", f"{at}/sensitivity", level),)) if level in _LEVELS else None
+        place, otherwise = f"{at}/sensitivity", "Write irreversible, or high, for what must not get out."
         message = f"sensitivity is {', '.join(_LEVELS[:-1])} or {_LEVELS[-1]}, not {brief(sensitivity)}"
-        advice = f"Write {level}." if fix else "Write irreversible, or high, for what must not get out."
-        yield SENSITIVITY.inside(f"{at}/sensitivity", message, advice, fix)
+        meant = level if level in _LEVELS else ""
+        yield SENSITIVITY.inside(place, message, *instead(place, meant, otherwise, safe=True))
     if level in ("irreversible", "high") and entry.get("requires_authorization") in (None, False):
         if "requires_authorization" in entry:
             change, place = Change("replace", f"{at}/requires_authorization", True), f"{at}/requires_authorization"
@@ -168,10 +168,8 @@ def _check_name(at: str, name: str, names: set[str]) -> Iterator[Diagnostic]:
         yield REPEATED.inside(at, message, "Merge the two entries, or rename one of them.")
     names.add(name.lower())
     if _CLASS_NAME.fullmatch(name) is None:
-        meant = _NO_CLASS_NAME.sub("-", name[:100].lower()).strip("-")
-        fix = Fix(f"Write {meant}", (Change("replace", at, meant),), safe=False) if meant else None
-        advice = f"Write {meant or 'it like customer-profile'}."
-        yield CLASS_FORM.inside(at, f"the class {brief(name)} is not lower-case words and hyphens", advice, fix)
+        message = f"the class {brief(name)} is not lower-case words and hyphens"
+        yield CLASS_FORM.inside(at, message, *instead(at, slug(name[:100], "-"), "Write it like customer-profile."))
 
 
 def _check_public(at: str, entry: Mapping[str, Any]) -> Iterator[Diagnostic]:

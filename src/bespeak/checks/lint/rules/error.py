@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from bespeak.checks.lint.subject import Declared, LintContext
 from bespeak.contract.endpoint import Endpoint
-from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, unquoted
-from bespeak.text.identifiers import HUMP
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, instead, unquoted
+from bespeak.text.identifiers import HUMP, slug
 from bespeak.text.source.tree import Change
 
 ERROR_NAME: Final = Rule("J605", "error-name", "MUST", "AGTP-API 6.3")
@@ -35,7 +35,6 @@ _GENERIC: Final = frozenset(_ANY_FAILURE.split())  # names that fit any failure,
 _NUMBERED: Final = re.compile(r"(?:e|err|error|code|status|http|failure)?\d{1,6}")
 _SEPARATORS: Final = re.compile(r"[_\-.\s]+")
 _SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
-_NO_SNAKE: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST: Final = 100
 
 
@@ -98,12 +97,9 @@ def _check_name(declared: Declared, at: str, place: str, name: str, seen: set[st
         yield _generic(declared, place, name)
     elif _SNAKE.fullmatch(name) is None:
         spaced = name[:_LONGEST] if name.isupper() else HUMP.sub("_", name[:_LONGEST])
-        meant = _NO_SNAKE.sub("_", spaced.lower()).strip("_")
-        advice, repair = "Write it like room_unavailable.", None
-        if _SNAKE.fullmatch(meant) is not None:
-            advice = f"Write {meant}."
-            repair = Fix(f"Write {meant}", (Change("replace", place, meant),), safe=False)
-        yield FORM.at(declared.endpoint, place, f"the error name {brief(name)} is not in snake_case", advice, repair)
+        meant = slug(spaced) if _SNAKE.fullmatch(slug(spaced)) is not None else ""
+        message, otherwise = f"the error name {brief(name)} is not in snake_case", "Write it like room_unavailable."
+        yield FORM.at(declared.endpoint, place, message, *instead(place, meant, otherwise))
 
 
 def _unnamed(declared: Declared, at: str, error: object) -> Diagnostic:

@@ -23,36 +23,21 @@ LEGACY: Final = Rule("M203", "legacy-method", "MUST", "AGTP-API 3.6", fix="unsaf
 DEPRECATED: Final = Rule("M204", "deprecated-method", "SHOULD", "AGTP-API 4.2", fix="unsafe")
 NOT_ADMITTED: Final = Rule("M205", "unreachable-method", "SHOULD", "AGTP-API 9.2")
 
-WHITESPACE: Final = Rule("M210", "method-with-whitespace", "MUST", "AGIS 4.1(a)", fix="unsafe")
-INFLECTED: Final = Rule("M211", "inflected-method", "MUST", "AGIS 4.1(b)", fix="unsafe")
-CHARACTERS: Final = Rule("M212", "method-characters", "MUST", "AGIS 4.1(c)", fix="unsafe")
-COMPOUND: Final = Rule("M213", "compound-method", "MUST", "AGIS 4.1(d)", fix="unsafe")
-CASE: Final = Rule("M214", "method-case", "SHOULD", "AGIS 4.1(e)", fix="safe")
-PHRASAL: Final = Rule("M215", "phrasal-method", "style", "AGIS 4.1(d)")
-UNKNOWN_VERB: Final = Rule("M216", "unknown-verb", "MUST", "AGIS 4.1(b)", fix="unsafe")
-FOREIGN: Final = Rule("M218", "verb-not-verified", "SHOULD", "AGIS 13")
-LENGTH: Final = Rule("M217", "method-length", "SHOULD", "AGTP-API 3.2")
-PROHIBITED: Final = Rule("M230", "http-method", "MUST", "AGIS 4.3", fix="unsafe")
-STATE: Final = Rule("M231", "state-as-method", "MUST", "AGIS 4.2")
-EXISTENCE: Final = Rule("M232", "being-as-method", "MUST", "AGIS 4.2")
-NOUN: Final = Rule("M233", "noun-as-method", "MUST", "AGIS 4.2")
-VAGUE: Final = Rule("M234", "vague-method", "SHOULD", "AGIS 4.2")
-
 _BY_KIND: Final[dict[Kind, Rule]] = {  # AGIS rule for each kind of fault.
-    "whitespace": WHITESPACE,
-    "inflected": INFLECTED,
-    "characters": CHARACTERS,
-    "compound": COMPOUND,
-    "case": CASE,
-    "phrasal": PHRASAL,
-    "unknown": UNKNOWN_VERB,
-    "foreign": FOREIGN,
-    "length": LENGTH,
-    "http": PROHIBITED,
-    "state": STATE,
-    "being": EXISTENCE,
-    "noun": NOUN,
-    "vague": VAGUE,
+    "whitespace": Rule("M210", "method-with-whitespace", "MUST", "AGIS 4.1(a)", fix="unsafe"),
+    "inflected": Rule("M211", "inflected-method", "MUST", "AGIS 4.1(b)", fix="unsafe"),
+    "characters": Rule("M212", "method-characters", "MUST", "AGIS 4.1(c)", fix="unsafe"),
+    "compound": Rule("M213", "compound-method", "MUST", "AGIS 4.1(d)", fix="unsafe"),
+    "case": Rule("M214", "method-case", "SHOULD", "AGIS 4.1(e)", fix="safe"),
+    "phrasal": Rule("M215", "phrasal-method", "style", "AGIS 4.1(d)"),
+    "unknown": Rule("M216", "unknown-verb", "MUST", "AGIS 4.1(b)", fix="unsafe"),
+    "foreign": Rule("M218", "verb-not-verified", "SHOULD", "AGIS 13"),
+    "length": Rule("M217", "method-length", "SHOULD", "AGTP-API 3.2"),
+    "http": Rule("M230", "http-method", "MUST", "AGIS 4.3", fix="unsafe"),
+    "state": Rule("M231", "state-as-method", "MUST", "AGIS 4.2"),
+    "being": Rule("M232", "being-as-method", "MUST", "AGIS 4.2"),
+    "noun": Rule("M233", "noun-as-method", "MUST", "AGIS 4.2"),
+    "vague": Rule("M234", "vague-method", "SHOULD", "AGIS 4.2"),
 }
 
 

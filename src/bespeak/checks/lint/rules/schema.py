@@ -19,7 +19,7 @@ from bespeak.contract.schema.view import Members, members_of
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.protocol.exchange.token_hints import LIST, read_place
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, unquoted
-from bespeak.text.identifiers import WORD_BORDER
+from bespeak.text.identifiers import WORD_BORDER, slug
 from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import child, pointer
 from bespeak.text.source.shorthand import KEYWORDS
@@ -43,7 +43,6 @@ PATH_PARAMETER: Final = Rule("J629", "path-parameter-not-in-input", "SHOULD", "A
 
 _COMPOSING: Final = COMPOSING | {"patternProperties"}  # keywords that may add properties to those listed
 _SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
-_NO_SNAKE: Final = re.compile(r"[^a-z0-9]+")
 _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]{1,64})\}")
 _MOST: Final = 50  # maximum number of names of one schema in a message
 _DEEPEST: Final = 8  # maximum depth of nested alternatives that are searched for `required`
@@ -240,7 +239,7 @@ def _check_required(declared: Declared, schema: Mapping[str, Any], at: str) -> I
 def _check_names(endpoint: Endpoint, properties: Mapping[str, Any], required: object) -> Iterator[Diagnostic]:
     for name in list(properties)[:_MOST]:
         if _SNAKE.fullmatch(name) is None:
-            meant = _NO_SNAKE.sub("_", WORD_BORDER.sub("_", name[:100]).lower()).strip("_")
+            meant = slug(WORD_BORDER.sub("_", name[:100]))
             advice, fix = "Write it like party_size.", None
             pointer = child("/input_schema/properties", name)
             if _SNAKE.fullmatch(meant):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -165,25 +165,18 @@ def _check_guidance(declared: Declared) -> Iterator[Diagnostic]:
         yield LOW_GUIDANCE.at(declared.endpoint, "/semantic/confidence_guidance", message, advice)
 
 
-SLOW_PATTERN: Final = Rule("X920", "slow-pattern", "SHOULD", "AGIS 13")
-BACKTRACKING: Final = Rule("X921", "pattern-needs-backtracking", "SHOULD", "AGIS 13")
-ALTERNATIVES: Final = Rule("X922", "schema-explodes", "SHOULD", "AGIS 13")
-OVERSIZED: Final = Rule("X923", "oversized-schema", "SHOULD", "AGIS 13")
-DYNAMIC: Final = Rule("X924", "moving-reference", "SHOULD", "AGIS 13")
-CIRCLE: Final = Rule("X925", "circular-reference", "SHOULD", "AGIS 13")
+_HAZARDS: Final[dict[HazardKind, Rule]] = {
+    "slow-pattern": Rule("X920", "slow-pattern", "SHOULD", "AGIS 13"),
+    "backtracking": Rule("X921", "pattern-needs-backtracking", "SHOULD", "AGIS 13"),
+    "alternatives": Rule("X922", "schema-explodes", "SHOULD", "AGIS 13"),
+    "oversized": Rule("X923", "oversized-schema", "SHOULD", "AGIS 13"),
+    "dynamic": Rule("X924", "moving-reference", "SHOULD", "AGIS 13"),
+    "circle": Rule("X925", "circular-reference", "SHOULD", "AGIS 13"),
+}
 
 _SUSPECT: Final = (b'"pattern', b'Of"', b"$ref", b"$dynamic", b"$recursive", b"$id")
 _LARGE: Final = 2_000  # size in bytes below which a schema without the words above is not examined
 _BRACES: Final = 20  # number of opening braces from which a schema is examined
-
-_RULES: Final[Mapping[HazardKind, Rule]] = {
-    "slow-pattern": SLOW_PATTERN,
-    "backtracking": BACKTRACKING,
-    "alternatives": ALTERNATIVES,
-    "oversized": OVERSIZED,
-    "dynamic": DYNAMIC,
-    "circle": CIRCLE,
-}
 
 
 def check_schemas(declared: Declared, context: LintContext) -> Iterator[Diagnostic]:
@@ -195,4 +188,4 @@ def check_schemas(declared: Declared, context: LintContext) -> Iterator[Diagnost
             continue  # values that are not JSON are refused elsewhere
         if len(text) > _LARGE or text.count(b"{") > _BRACES or any(word in text for word in _SUSPECT):
             for trap in find_hazards(schema):
-                yield _RULES[trap.kind].at(endpoint, f"{name}{trap.at}", trap.message, trap.advice)
+                yield _HAZARDS[trap.kind].at(endpoint, f"{name}{trap.at}", trap.message, trap.advice)

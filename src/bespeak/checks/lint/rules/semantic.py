@@ -11,7 +11,8 @@ from bespeak.checks.lint.subject import Declared, LintContext
 from bespeak.contract.core_ontology import is_iri
 from bespeak.contract.endpoint import CAPABILITIES, IMPACTS, Endpoint
 from bespeak.contract.schema.subschemas import COMPOSING
-from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, unquoted
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, instead, unquoted
+from bespeak.text.identifiers import HUMP, slug
 from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import child
 from bespeak.text.source.tree import Change
@@ -65,7 +66,6 @@ _OTHER_WORDS: Final = {  # Synonyms that authors use for values of the draft: su
 _RECOMMENDED: Final = ("capability", "confidence_guidance", "impact_tier", "is_idempotent")
 _SLIP: Final = 0.8  # similarity from which a word counts as a misspelt value of the draft
 _TOOL_NAME: Final = re.compile(r"[a-z0-9_]{1,128}")
-_NO_TOOL_NAME: Final = re.compile(r"[^a-z0-9]+")
 _ASKS: Final = {
     "description": "what the endpoint does, for people.",
     "intent": "what the caller wants done, as a command.",
@@ -138,7 +138,9 @@ def check(declared: Declared, context: LintContext) -> Iterator[Diagnostic]:
         yield from _check_level(declared, semantic, context.level)
     name = semantic.get("mcp_tool_name")
     if isinstance(name, str) and _TOOL_NAME.fullmatch(name) is None:
-        yield _wrong_tool_name(declared, name)
+        at, meant = "/semantic/mcp_tool_name", slug(name[:200] if name.isupper() else HUMP.sub("_", name[:200]))[:64]
+        message = f"mcp_tool_name is lower-case letters, digits and '_', not {brief(name)}"
+        yield TOOL_NAME.at(declared.endpoint, at, message, *instead(at, meant, "Write it like book_room."))
     if context.agis:  # readers and registration check those of other endpoints
         yield from _check_concepts(declared.endpoint)
 
@@ -157,8 +159,7 @@ def _wrong_word(declared: Declared, rule: Rule, pointer: str, value: str, words:
     message = f"{field} is {', '.join(words[:-1])} or {words[-1]}, not {brief(value)}"
     plain = value.strip().lower()
     if plain in words:
-        fix = Fix(f"Write {plain}", (Change("replace", pointer, plain),))
-        return rule.at(declared.endpoint, pointer, message, f"Write {plain}.", fix)
+        return rule.at(declared.endpoint, pointer, message, *instead(pointer, plain, safe=True))
     meant = _OTHER_WORDS.get(plain, "")
     if meant not in words:
         meant = next((word for word in words if plain.startswith(word[:5])), "")
@@ -197,17 +198,6 @@ def _check_level(declared: Declared, semantic: Mapping[str, Any], level: int) ->
             yield LEVEL_2_HINTS.at(declared.endpoint, "/semantic", message, advice)
 
 
-def _wrong_tool_name(declared: Declared, name: str) -> Diagnostic:
-    pointer = "/semantic/mcp_tool_name"
-    message = f"mcp_tool_name is lower-case letters, digits and '_', not {brief(name)}"
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name[:200]) if not name.isupper() else name[:200]
-    meant = _NO_TOOL_NAME.sub("_", spaced.lower()).strip("_")[:64]
-    if not meant:
-        return TOOL_NAME.at(declared.endpoint, pointer, message, "Write it like book_room.")
-    fix = Fix(f"Write {meant}", (Change("replace", pointer, meant),), safe=False)
-    return TOOL_NAME.at(declared.endpoint, pointer, message, f"Write {meant}.", fix)
-
-
 LOW_GUIDANCE: Final = Rule("S430", "low-confidence-guidance", "SHOULD", "AGIS 6.2")
 TRANSITION: Final = Rule("S431", "state-transition-form", "MUST", "AGIS 2, 6.2", fix="safe")
 LEVEL_2_TRANSITION: Final = Rule("S432", "no-state-transition-at-level-two", "MUST", "AGIS 3.3 table 4, 6.2")
@@ -223,11 +213,8 @@ _GRAVE: Final = frozenset({"EXECUTE", "CANCEL", "TRANSFER"})
 
 _READING: Final = frozenset({"discovery", "retrieval", "analysis"})
 _CONTRADICTIONS: Final = {
-    ("discovery", "irreversible"): "discovery changes nothing",
-    ("retrieval", "irreversible"): "retrieval changes nothing",
-    ("analysis", "irreversible"): "analysis changes nothing",
-    ("discovery", "reversible"): "discovery changes nothing",
-    ("retrieval", "reversible"): "retrieval changes nothing",
+    **{(name, "irreversible"): f"{name} changes nothing" for name in ("discovery", "retrieval", "analysis")},
+    **{(name, "reversible"): f"{name} changes nothing" for name in ("discovery", "retrieval")},
     ("transaction", "informational"): "a transaction creates or commits something",
     ("modification", "informational"): "a modification changes something",
     ("creation", "informational"): "a creation creates something",

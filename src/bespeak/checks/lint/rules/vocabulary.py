@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from bespeak.checks.lint.subject import LintContext, Subject
-from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, unquoted
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, instead, unquoted
+from bespeak.text.identifiers import slug
 from bespeak.text.source.tree import Change
 
 UNDECLARED: Final = Rule("V501", "undeclared-verb", "MUST", "AGIS 8.2(a), 9.1 pass 7", fix="safe")
@@ -21,7 +22,6 @@ VERSION: Final = Rule("V508", "vocabulary-version-form", "style", "AGIS 8.2")
 
 _AT: Final = "/vocabulary/declared_verbs"
 _NAMESPACE: Final = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
-_NO_NAMESPACE: Final = re.compile(r"[^a-z0-9]+")
 _VERSION: Final = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}(?:-[0-9A-Za-z.-]{1,64})?(?:\+[0-9A-Za-z.-]{1,64})?")
 
 
@@ -40,7 +40,8 @@ def check_document(subject: Subject, context: LintContext) -> Iterator[Diagnosti
         yield NO_DOMAIN.inside("/vocabulary", message, "Add domain, in plain words: hospitality, logistics.")
     namespace = block.get("namespace")
     if isinstance(namespace, str) and _NAMESPACE.fullmatch(namespace) is None:
-        yield _wrong_namespace(namespace)
+        at, message = "/vocabulary/namespace", f"the namespace {brief(namespace)} is not one lower-case word"
+        yield NAMESPACE.inside(at, message, *instead(at, slug(namespace[:100], "-"), "Write it like acme-rooms."))
     version = block.get("version")
     if isinstance(version, str) and _VERSION.fullmatch(version) is None:
         message = f"the version of the vocabulary is {brief(version)}, not three numbers"
@@ -87,8 +88,7 @@ def _check_verbs(subject: Subject, verbs: list[Any]) -> Iterator[Diagnostic]:
             message = f"declared_verbs lists {brief(verb)}, but no endpoint uses it"
             yield UNUSED.inside(at, message, "Remove it, or declare the endpoint.", fix)
         elif verb != name:
-            fix = Fix(f"Write {name}", (Change("replace", at, name),))
-            yield NOT_CAPITAL.inside(at, f"the verb {brief(verb)} is not in capitals", f"Write {name}.", fix)
+            yield NOT_CAPITAL.inside(at, f"the verb {brief(verb)} is not in capitals", *instead(at, name, safe=True))
     for name, places in used.items():
         if name not in listed:
             users = "an endpoint uses it" if len(places) == 1 else f"{len(places)} endpoints use it"
@@ -99,12 +99,3 @@ def _check_verbs(subject: Subject, verbs: list[Any]) -> Iterator[Diagnostic]:
                 unused = [verb for verb in sorted(names) if verb not in used]
                 advice = f"Add it to declared_verbs, or write a verb that is declared: {', '.join(unused[:4])}."
             yield UNDECLARED.inside(places[0], message, advice, fix)
-
-
-def _wrong_namespace(namespace: str) -> Diagnostic:
-    message = f"the namespace {brief(namespace)} is not one lower-case word"
-    meant = _NO_NAMESPACE.sub("-", namespace[:100].lower()).strip("-")
-    if not meant:
-        return NAMESPACE.inside("/vocabulary/namespace", message, "Write it like acme-rooms.")
-    fix = Fix(f"Write {meant}", (Change("replace", "/vocabulary/namespace", meant),), safe=False)
-    return NAMESPACE.inside("/vocabulary/namespace", message, f"Write {meant}.", fix)
