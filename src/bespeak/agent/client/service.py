@@ -277,7 +277,10 @@ class ServiceClient:
     async def _prepare(self, asked: GivenRequest) -> tuple[str, str, dict[str, str], bytes]:
         """Return method, target, headers and body of a request."""
         method, path = (asked.method, asked.path) if asked.path else self._named(asked.method)
-        path, given = _fill_path(path, asked.input)
+        filled = fill_path(path, asked.input or {})
+        if isinstance(filled, Fault):
+            raise ConfigError(filled.message)
+        path, given = filled if filled[0] != path else (path, asked.input)
         signer = self._sender.signer
         if self._stale or (signer is not None and signer.server_id is None):
             await self.discover()
@@ -557,13 +560,6 @@ def merge_headers(standard: Mapping[str, str | None], special: Mapping[str, str]
     given = {name.lower() for name in special}
     kept = {name: value for name, value in standard.items() if value is not None and name.lower() not in given}
     return {**kept, **special}
-
-
-def _fill_path(path: str, given: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any] | None]:
-    filled = fill_path(path, given or {})
-    if isinstance(filled, Fault):
-        raise ConfigError(filled.message)
-    return filled if filled[0] != path else (path, given)
 
 
 def _hints(fields: Iterable[str] | None, since: str | datetime | None, *, compact: bool) -> dict[str, Any]:

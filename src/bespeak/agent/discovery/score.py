@@ -201,7 +201,14 @@ def _written(seen: HostExamination, found: Sequence[Diagnostic]) -> Iterator[_Sc
     yield _part(16, errors, usable, f"{verb} errors{where}")
     yield _part(10, warnings, usable, f"{verb} warnings{where}")
     yield _part(4, others, True, "Fix the errors in the other documents")
-    yield from _wealth(seen.ai)
+    document = seen.ai
+    for points, said, what in (
+        (1, document is not None and document.category, "Set a category of the service"),
+        (1, document is not None and document.meta.get("last_updated"), "Set meta.last_updated"),
+        (1, document is not None and document.token_hints, "Set token_hints if the endpoints support them"),
+        (2, document is not None and document.auth_type, "Set auth, with type none if it is not needed"),
+    ):
+        yield _ScoredCheck("document", points, 0.0 if said else points, what)
     yield from _clarity(seen.ai)
 
 
@@ -217,17 +224,6 @@ def _sorted(found: Sequence[Diagnostic], url: str | None) -> tuple[list[str], li
 def _part(points: float, wrong: list[str], usable: bool, what: str) -> _ScoredCheck:
     share = min(len(wrong), _FIVE) / _FIVE if usable else 1.0
     return _ScoredCheck("document", points, points * share, what, tuple(sorted(set(wrong))))
-
-
-def _wealth(document: AiDocument | None) -> Iterator[_ScoredCheck]:
-    """Check optional members that help agents to choose a service."""
-    for points, said, what in (
-        (1, document is not None and document.category, "Set a category of the service"),
-        (1, document is not None and document.meta.get("last_updated"), "Set meta.last_updated"),
-        (1, document is not None and document.token_hints, "Set token_hints if the endpoints support them"),
-        (2, document is not None and document.auth_type, "Set auth, with type none if it is not needed"),
-    ):
-        yield _ScoredCheck("document", points, 0.0 if said else points, what)
 
 
 def _clarity(document: AiDocument | None) -> Iterator[_ScoredCheck]:

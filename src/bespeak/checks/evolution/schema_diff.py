@@ -203,7 +203,11 @@ class _SchemaComparison:
             self._add(NOT_COMPARABLE, spot, f"the old and the new schema differ, and {why}")
 
     def _compare_schemas(self, old: Schema, new: Schema, spot: SchemaSpot) -> None:
-        self._annotations(old, new, spot)
+        for word in _WORDS:
+            self._noted(WORDING_CHANGED, word, old, new, spot)
+        for word in _OPINIONS:
+            self._noted(ANNOTATION_CHANGED, word, old, new, spot, level="safe" if word == "deprecated" else None)
+        self._noted(DEFAULT_CHANGED, "default", old, new, spot)
         if self._wrapped(old, new, spot):
             return
         if not self._types(old, new, spot):
@@ -224,13 +228,6 @@ class _SchemaComparison:
         for keyword in ("anyOf", "oneOf", "allOf"):
             self._parts(keyword, old, new, spot)
         self._conditions(old, new, spot)
-
-    def _annotations(self, old: Schema, new: Schema, spot: SchemaSpot) -> None:
-        for word in _WORDS:
-            self._noted(WORDING_CHANGED, word, old, new, spot)
-        for word in _OPINIONS:
-            self._noted(ANNOTATION_CHANGED, word, old, new, spot, level="safe" if word == "deprecated" else None)
-        self._noted(DEFAULT_CHANGED, "default", old, new, spot)
 
     def _noted(
         self, rule: ChangeRule, word: str, old: Schema, new: Schema, spot: SchemaSpot, *, level: Level | None = None
