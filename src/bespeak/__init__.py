@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from bespeak.agent.client.service import ServiceClient
     from bespeak.agent.client.synchronous import SyncServiceClient
     from bespeak.agent.client.web_options import WebOptions
-    from bespeak.agent.tools.tool_list import SyncToolList, ToolList
-    from bespeak.agent.tools.tool_runner import Question
+    from bespeak.agent.tools.tool_runner import Question, SyncToolList, ToolList
     from bespeak.app.authoring.app import App
     from bespeak.app.server.connect import connect, connect_sync
     from bespeak.app.server.mounted import asgi
@@ -171,10 +170,10 @@ _HOMES = {
     "Sold": "contract.participant",
     "StepError": "extensions.workflows.journal",
     "SyncServiceClient": "agent.client.synchronous",
-    "SyncToolList": "agent.tools.tool_list",
+    "SyncToolList": "agent.tools.tool_runner",
     "Synthesis": "agent.client.negotiation",
     "Table": "extensions.reports.report",
-    "ToolList": "agent.tools.tool_list",
+    "ToolList": "agent.tools.tool_runner",
     "Unknown": "contract.participant",
     "Upload": "runtime.functions.files",
     "Vocabulary": "contract.service",

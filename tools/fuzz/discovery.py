@@ -17,8 +17,7 @@ from campaign import campaign
 from bespeak.agent.client.http_transport import build_request
 from bespeak.agent.discovery.fetcher import lifetime, retry_after
 from bespeak.agent.discovery.lookup import service_descriptions
-from bespeak.agent.discovery.producer_check import check_producer
-from bespeak.agent.discovery.readers import ai_capabilities, read_ai_document
+from bespeak.agent.discovery.readers import ai_capabilities, check_producer, read_ai_document
 from bespeak.agent.discovery.robots import parse_robots
 from bespeak.agent.discovery.web_document import DISCOVERY, Fetched
 from bespeak.protocol.address_guard import Origin, WebAddress, parse_web_address, resolve_address

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 from tests.cases import rows
 
-from bespeak.agent.client.negotiation import ContractFit, Synthesis, Terms
-from bespeak.agent.client.proposal import define
+from bespeak.agent.client.negotiation import ContractFit, Synthesis, Terms, define
 from bespeak.contract.endpoint import Endpoint
 
 ASKED = define(

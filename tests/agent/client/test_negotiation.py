@@ -14,8 +14,7 @@ from tests.cases import rows
 
 from bespeak.agent.client import errors, negotiation
 from bespeak.agent.client.connect import connect
-from bespeak.agent.client.negotiation import MOST_TURNS, Synthesis
-from bespeak.agent.client.proposal import define
+from bespeak.agent.client.negotiation import MOST_TURNS, Synthesis, define
 from bespeak.agent.client.sender import RetryPolicy
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.synchronous import blocking

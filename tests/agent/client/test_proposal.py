@@ -17,7 +17,7 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.agent.client import errors
 from bespeak.agent.client.connect import connect
-from bespeak.agent.client.proposal import define, read_fields, read_proposal
+from bespeak.agent.client.negotiation import define, read_fields, read_proposal
 from bespeak.agent.client.service import ServiceClient
 from bespeak.app.server.http_face import make_face
 from bespeak.checks.lint.registration import check_contract

@@ -13,10 +13,10 @@ from tests.cases import rows
 from tests.documents.ai.test_document import FLIGHTS
 
 from bespeak.agent.discovery.capability import Capability, CredentialPlace
-from bespeak.agent.discovery.producer_check import check_producer
 from bespeak.agent.discovery.readers import (
     agis_tree,
     ai_capabilities,
+    check_producer,
     openapi_capabilities,
     read_agis_document,
     read_ai_document,

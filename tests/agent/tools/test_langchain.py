@@ -19,7 +19,7 @@ from tests.service import AGENT
 
 import bespeak
 from bespeak import Question
-from bespeak.agent.tools.tool_list import list_tools
+from bespeak.agent.tools.tool_runner import list_tools
 from bespeak.errors import ConfigError
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,7 @@ from tests.service import AGENT
 
 import bespeak
 from bespeak import App, Question, SyncToolList, ToolList
-from bespeak.agent.tools.tool_list import FEW, choose
+from bespeak.agent.tools.tool_runner import FEW, choose
 from bespeak.errors import ConfigError
 
 pytestmark = pytest.mark.anyio

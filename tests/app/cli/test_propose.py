@@ -13,7 +13,7 @@ import pytest
 from tests.agent.client.scripted import AGENT, Script, Seen, Server, in_turn, manifest, serving, write
 from tests.cases import rows
 
-from bespeak.agent.client.proposal import define
+from bespeak.agent.client.negotiation import define
 from bespeak.app.cli.propose import propose
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import rows
 
-from bespeak.checks.lint.baseline import Baseline, fingerprint, read_baseline, stable_pointer
+from bespeak.checks.lint.suppress import Baseline, fingerprint, read_baseline, stable_pointer
 from bespeak.errors import ConfigError
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.report import Finding

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bespeak.checks.lint.config import Config
-from bespeak.checks.lint.files import Deployments
+from bespeak.checks.lint.project import Deployments
 from bespeak.errors import ContractError
 
 SERVER = """

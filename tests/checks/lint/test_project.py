@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tests.checks.lint.endpoint_files import ENDPOINT as BOOK_FILE
 
-from bespeak.checks.lint.baseline import Baseline, read_baseline
 from bespeak.checks.lint.config import Configs
 from bespeak.checks.lint.document import check_text
 from bespeak.checks.lint.project import LintResult, Options, Project
+from bespeak.checks.lint.suppress import Baseline, read_baseline
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.tree import Location
 

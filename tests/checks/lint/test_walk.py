@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cases import rows
 
-from bespeak.checks.lint.files import looks_ours, walk
+from bespeak.checks.lint.project import looks_ours, walk
 
 
 def names(folder: Path, *excluded: str) -> list[str]:

@@ -21,8 +21,7 @@ from joserfc.jwk import OKPKey
 
 from bespeak.agent.client import errors
 from bespeak.agent.client.credentials import TokenSource, bearer_of, caller_id, read_signer
-from bespeak.agent.client.negotiation import Negotiation, Synthesis, Terms
-from bespeak.agent.client.proposal import Fields, define, read_proposal
+from bespeak.agent.client.negotiation import Fields, Negotiation, Synthesis, Terms, define, read_proposal
 from bespeak.agent.client.reply import InventoryEntry, Reply, parse_inventory
 from bespeak.agent.client.sender import EndpointIdempotency, Sender
 from bespeak.contract.catalog.catalog import common_version
@@ -44,8 +43,7 @@ from bespeak.protocol.exchange.token_hints import COMPACT, FIELDS, SINCE
 
 if TYPE_CHECKING:
     from bespeak.agent.discovery.discovered import Discovered
-    from bespeak.agent.tools.tool_list import ToolList
-    from bespeak.agent.tools.tool_runner import Confirm
+    from bespeak.agent.tools.tool_runner import Confirm, ToolList
 
 INLINE: Final = 700_000  # bytes of a file that fits into the body that servers accept by default, 1 MiB
 _FILES: Final = (Path, BufferedIOBase, RawIOBase)
@@ -371,7 +369,7 @@ class ServiceClient:
           ids are unique only within one.
         - A result of more than `max_result` characters is cut by the contract, and says what it lacks.
         """
-        from bespeak.agent.tools.tool_list import list_tools  # noqa: PLC0415 - only clients of models need it
+        from bespeak.agent.tools.tool_runner import list_tools  # noqa: PLC0415 - only clients of models need it
 
         return await list_tools(
             self._called,

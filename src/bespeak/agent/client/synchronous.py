@@ -21,7 +21,7 @@ from bespeak.protocol.address import Locator
 
 if TYPE_CHECKING:
     from bespeak.agent.discovery.discovered import Discovered
-    from bespeak.agent.tools.tool_list import SyncToolList
+    from bespeak.agent.tools.tool_runner import SyncToolList
 
 P = ParamSpec("P")
 ResultT = TypeVar("ResultT")
@@ -120,7 +120,7 @@ class SyncServiceClient:
 
     @functools.wraps(ServiceClient.tools)
     def tools(self, style: str = "openai", **options: Any) -> SyncToolList:
-        from bespeak.agent.tools.tool_list import SyncToolList, list_tools  # noqa: PLC0415 - only for models
+        from bespeak.agent.tools.tool_runner import SyncToolList, list_tools  # noqa: PLC0415 - only for models
 
         wait = self._loop.run
         return SyncToolList(wait(list_tools(self._service._called, style, wait=wait, **options)), wait)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from bespeak.agent.discovery.capability import (
     PLACEHOLDER,
@@ -16,7 +16,8 @@ from bespeak.agent.discovery.capability import (
     may_name_header,
     resolve_template,
 )
-from bespeak.agent.discovery.web_document import AGIS, Fetched
+from bespeak.agent.discovery.web_document import AGIS, DISCOVERY, MANIFEST, Fetched
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.schema.subschemas import resolve
 from bespeak.documents.agis.document import AgisDocument, read_agis
 from bespeak.documents.ai.document import MOST_CAPABILITIES, AiCapability, AiDocument, consume_ai
@@ -279,8 +280,6 @@ def read_agis_document(fetched: Fetched) -> tuple[AgisDocument | None, list[Diag
     document, found = read_agis(tree)
     if document is None or not document.endpoints:
         return None, [*found, _unused("the AGIS document cannot be used", fetched)]
-    from bespeak.agent.discovery.producer_check import check_producer  # noqa: PLC0415 - most services have something shorter
-
     checked = check_producer(replace(fetched, what=AGIS.what))
     if wrong := [finding for finding in checked if finding.severity == "error"]:
         return None, [*wrong[:_MOST_WRONG], _unused("the AGIS document is not valid and is not used", fetched)]
@@ -289,3 +288,26 @@ def read_agis_document(fetched: Fetched) -> tuple[AgisDocument | None, list[Diag
 
 def _unused(message: str, fetched: Fetched) -> Diagnostic:
     return UNUSABLE_DOCUMENT.found(message, Location(fetched.final_url), severity="warning")
+
+
+_KINDS: Final[dict[str, Literal["ai", "agis", "manifest"]]] = {
+    DISCOVERY.what: "ai",
+    AGIS.what: "agis",
+    MANIFEST.what: "manifest",
+}
+
+
+def check_producer(fetched: Fetched) -> list[Diagnostic]:
+    """Check a document by the rules of its kind; return nothing for kinds without rules. Never raises."""
+    kind = _KINDS.get(fetched.what)
+    if kind is None or not fetched.ok:
+        return []
+    from bespeak.checks.lint.document import check_text  # noqa: PLC0415 - most services have something shorter
+    from bespeak.checks.lint.subject import LintContext  # noqa: PLC0415 - as above
+
+    try:
+        text = fetched.body.decode()
+    except UnicodeDecodeError as error:
+        message = f"the document is not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}"
+        return [UNREADABLE.found(message, Location(fetched.final_url))]
+    return list(check_text(text, fetched.final_url, LintContext(catalog=load_bundled()), kind).findings)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from bespeak.agent.discovery.agent_card import AgentCard
 from bespeak.agent.discovery.discovered import Discovered
-from bespeak.agent.discovery.producer_check import check_producer
+from bespeak.agent.discovery.readers import check_producer
 from bespeak.agent.discovery.web_document import FACE, Fetched
 from bespeak.documents.ai.param_notation import write_param
 from bespeak.terminal.console import line

@@ -331,7 +331,7 @@ def tools(
     bespeak export tools examples/hotel --style openai
     bespeak export tools agtp://127.0.0.1 --style anthropic --query "book a room" -o tools.json
     """
-    from bespeak.agent.tools.tool_list import choose  # noqa: PLC0415 - for this document only
+    from bespeak.agent.tools.tool_runner import choose  # noqa: PLC0415 - for this document only
     from bespeak.documents.projections.model_tools.tools import DEFERRING, definitions, make_model_tools  # noqa: PLC0415
 
     if defer and style not in DEFERRING:

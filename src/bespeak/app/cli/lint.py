@@ -22,8 +22,8 @@ from bespeak.text.diagnostics.reporters.text import Style, render_concise, rende
 if TYPE_CHECKING:
     from bespeak.app.cli.lint_fix import Fixes
     from bespeak.app.cli.lint_live import Live
-    from bespeak.checks.lint.baseline import Baseline
     from bespeak.checks.lint.project import LintResult, Project
+    from bespeak.checks.lint.suppress import Baseline
 
 _COLOURS: Final[dict[str, dict[str, Any]]] = {
     "error": {"fg": "red", "bold": True},
@@ -310,7 +310,7 @@ def _add(project: Project, paths: tuple[Path, ...], stdin_filename: Path | None)
 
 def _baseline(project: Project, given: Path | None, *, isolated: bool, writing: bool) -> Baseline | None:
     """Read the baseline that was given or found; with `writing`, update it with the current findings."""
-    from bespeak.checks.lint.baseline import NAME, Baseline, read_baseline  # noqa: PLC0415
+    from bespeak.checks.lint.suppress import NAME, Baseline, read_baseline  # noqa: PLC0415
 
     found = None if isolated else next((path for path in project.baselines() if path.is_file()), None)
     path = given or found

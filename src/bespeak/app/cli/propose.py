@@ -19,8 +19,7 @@ from bespeak.agent.client.errors import (
     ProposalRejectedError,
     ServiceError,
 )
-from bespeak.agent.client.negotiation import Synthesis
-from bespeak.agent.client.proposal import Proposal, define, read_proposal
+from bespeak.agent.client.negotiation import Proposal, Synthesis, define, read_proposal
 from bespeak.agent.client.service import ServiceClient
 from bespeak.app.cli.call import check_text, print_refusal, property_types, read_field
 from bespeak.app.cli.service import open_service, service_options

@@ -10,13 +10,11 @@ from typing import Final
 from lsprotocol import types
 
 from bespeak.app.lsp.cursor import Positions
-from bespeak.checks.lint.baseline import read_baseline
 from bespeak.checks.lint.config import Configs, Judge, relative_to
-from bespeak.checks.lint.files import Deployments, looks_ours
-from bespeak.checks.lint.project import STDIN, Options, Project
+from bespeak.checks.lint.project import STDIN, Deployments, Options, Project, looks_ours
 from bespeak.checks.lint.reading import read_subject
 from bespeak.checks.lint.subject import Kind, Subject
-from bespeak.checks.lint.suppress import UNUSED
+from bespeak.checks.lint.suppress import UNUSED, read_baseline
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.documents.deployment.folder import AGENT_SUFFIX, CONFIGURATIONS, RECIPES

@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, cast, get_args
 
-from bespeak.checks.lint.baseline import fingerprint
 from bespeak.checks.lint.rule_index import ALWAYS, all_rules, near_rules
+from bespeak.checks.lint.suppress import fingerprint
 from bespeak.errors import ConfigError, ContractError
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, Severity, brief
 from bespeak.text.diagnostics.report import Finding, Replacement

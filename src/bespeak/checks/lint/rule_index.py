@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Final, NamedTuple
 
-from bespeak.checks.lint import baseline, failed_check, served, suppress
+from bespeak.checks.lint import failed_check, served, suppress
 from bespeak.checks.lint.rules import (
     ai_discovery,
     composition,
@@ -128,7 +128,7 @@ ALWAYS: Final = frozenset({reading.UNREADABLE.id, reading.MALFORMED.id, failed_c
 
 _DECLARED: Final = (  # The modules that declare rules, other than those of the passes and of extensions.
     *(reading, contract, catalog, state, documents),
-    *(suppress, baseline, failed_check, served),
+    *(suppress, failed_check, served),
 )
 
 _DIGITS: Final = str.maketrans("OIL", "011")  # letters that are mistyped for digits

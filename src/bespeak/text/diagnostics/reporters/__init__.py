@@ -17,7 +17,7 @@ FORMATS: Final[dict[str, str]] = {
     "sarif": "json_report.render_sarif",
     "github": "text.render_github",
     "gitlab": "json_report.render_gitlab",
-    "junit": "junit.render",
+    "junit": "json_report.render_junit",
 }  # module and function of each format, imported on demand
 
 
