@@ -26,11 +26,10 @@ from bespeak.agent.client.errors import RateLimitedError
 from bespeak.agent.client.http_transport import RequestPace
 from bespeak.agent.client.web import WebServiceClient
 from bespeak.agent.client.web_options import WebOptions
-from bespeak.agent.discovery.discovered import Discovered
 from bespeak.agent.discovery.examination import Examiner
 from bespeak.agent.discovery.fetcher import Fetcher
 from bespeak.agent.discovery.live_check import check_live
-from bespeak.agent.discovery.lookup import Lookup
+from bespeak.agent.discovery.lookup import Discovered, Lookup
 from bespeak.checks.lint.document import check_text
 from bespeak.contract.limits import Rate, RateLimits
 from bespeak.contract.service import DataClass, DataManifest

@@ -18,8 +18,7 @@ from bespeak.agent.client.http_transport import build_request
 from bespeak.agent.discovery.fetcher import lifetime, retry_after
 from bespeak.agent.discovery.lookup import service_descriptions
 from bespeak.agent.discovery.readers import ai_capabilities, check_producer, read_ai_document
-from bespeak.agent.discovery.robots import parse_robots
-from bespeak.agent.discovery.web_document import DISCOVERY, Fetched
+from bespeak.agent.discovery.web_document import DISCOVERY, Fetched, parse_robots
 from bespeak.protocol.address_guard import Origin, WebAddress, parse_web_address, resolve_address
 from bespeak.text.diagnostics.reporters.text import full
 

@@ -19,7 +19,7 @@ from bespeak.agent.client.reply import InventoryEntry
 from bespeak.agent.client.service import CalledService
 from bespeak.agent.client.web import described_manifest
 from bespeak.agent.discovery.capability import Capability
-from bespeak.agent.discovery.discovered import Discovered
+from bespeak.agent.discovery.lookup import Discovered
 from bespeak.contract.policy import Policies
 from bespeak.documents.projections.manifest_signature import sign_manifest
 from bespeak.errors import ConfigError, RemoteProtocolError

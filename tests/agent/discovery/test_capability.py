@@ -18,7 +18,7 @@ from bespeak.agent.discovery.capability import (
     may_name_header,
     resolve_template,
 )
-from bespeak.agent.discovery.discovered import Discovered, DiscoverySearch
+from bespeak.agent.discovery.lookup import Discovered, DiscoverySearch
 from bespeak.agent.discovery.web_document import FaultKind, Fetched, FetchFault
 from bespeak.documents.ai.document import AiDocument
 from bespeak.documents.openapi.description import Description

@@ -12,8 +12,7 @@ from tests.agent.discovery.web import HOST, Web, always, at, fetching, redirect,
 from tests.cases import rows
 from tests.documents.ai.test_document import FLIGHTS
 
-from bespeak.agent.discovery.discovered import Discovered
-from bespeak.agent.discovery.lookup import Lookup, service_descriptions
+from bespeak.agent.discovery.lookup import Discovered, Lookup, service_descriptions
 from bespeak.agent.discovery.web_document import Fetched
 from bespeak.protocol.address_guard import AddressFault
 

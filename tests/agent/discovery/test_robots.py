@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import rows
 
-from bespeak.agent.discovery.robots import ALL_ALLOWED, MOST_BYTES, _canonical, _matches, parse_robots
+from bespeak.agent.discovery.web_document import ALL_ALLOWED, MOST_ROBOTS, _canonical, _matches, parse_robots
 
 
 def allows(text: str, path: str) -> bool:
@@ -67,7 +67,7 @@ def test_the_longest_rule_that_matches_decides(rules: str, path: str, allowed: b
 
 def test_robots_txt_is_read_with_preferences_up_to_its_limit_in_no_time() -> None:
     assert ALL_ALLOWED.allows("/x")
-    assert parse_robots(b"User-agent: *\n" + b"#" * MOST_BYTES + b"\nDisallow: /").allows("/x")
+    assert parse_robots(b"User-agent: *\n" + b"#" * MOST_ROBOTS + b"\nDisallow: /").allows("/x")
     text = b"User-agent: *\nContent-Usage: train-ai=n\nAllow: /"
     assert parse_robots(text).preferences == ("train-ai=n",)
     text = "User-agent: *\n" + "\n".join(f"Disallow: /{'a*' * 500}b{number}" for number in range(200))

@@ -13,7 +13,7 @@ from bespeak.protocol import status
 from bespeak.text.reading.table import as_list, as_mapping, as_texts
 
 if TYPE_CHECKING:
-    from bespeak.agent.discovery.discovered import Discovered
+    from bespeak.agent.discovery.lookup import Discovered
 
 T = TypeVar("T")
 _INVALID_INPUT_CODES: Final = frozenset({"input-validation-failed", "missing-required-params"})

@@ -42,7 +42,7 @@ from bespeak.protocol.exchange.refusal import Fault, Outcome
 from bespeak.protocol.exchange.token_hints import COMPACT, FIELDS, SINCE
 
 if TYPE_CHECKING:
-    from bespeak.agent.discovery.discovered import Discovered
+    from bespeak.agent.discovery.lookup import Discovered
     from bespeak.agent.tools.tool_runner import Confirm, ToolList
 
 INLINE: Final = 700_000  # bytes of a file that fits into the body that servers accept by default, 1 MiB

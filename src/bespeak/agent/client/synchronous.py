@@ -20,7 +20,7 @@ from bespeak.errors import BespeakError
 from bespeak.protocol.address import Locator
 
 if TYPE_CHECKING:
-    from bespeak.agent.discovery.discovered import Discovered
+    from bespeak.agent.discovery.lookup import Discovered
     from bespeak.agent.tools.tool_runner import SyncToolList
 
 P = ParamSpec("P")

@@ -22,9 +22,8 @@ from bespeak.agent.client.sender import RetryPolicy, Sender
 from bespeak.agent.client.service import GivenRequest, ServiceClient, encode_json, merge_headers
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.agent.discovery.capability import PLACEHOLDER, Capability, CredentialPlace, in_braces
-from bespeak.agent.discovery.discovered import Discovered
 from bespeak.agent.discovery.fetcher import Fetcher, open_cache
-from bespeak.agent.discovery.lookup import Lookup
+from bespeak.agent.discovery.lookup import Discovered, Lookup
 from bespeak.contract.endpoint import Endpoint, Semantic
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.http_route import split_verb

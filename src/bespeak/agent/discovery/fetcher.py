@@ -19,8 +19,19 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from bespeak.agent.discovery.robots import AGENT, ALL_ALLOWED, Robots, parse_robots
-from bespeak.agent.discovery.web_document import DAY, ROBOTS, DocumentKind, FaultKind, Fetched, FetchFault, RedirectHop
+from bespeak.agent.discovery.web_document import (
+    AGENT,
+    ALL_ALLOWED,
+    DAY,
+    ROBOTS,
+    DocumentKind,
+    FaultKind,
+    Fetched,
+    FetchFault,
+    RedirectHop,
+    Robots,
+    parse_robots,
+)
 from bespeak.documents.replacement import UNFINISHED, replace_bytes
 from bespeak.protocol.address_guard import (
     AddressFault,

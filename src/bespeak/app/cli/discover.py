@@ -12,7 +12,7 @@ from rich.text import Text
 
 from bespeak.agent.client.errors import NothingDiscoveredError
 from bespeak.agent.client.service import ServiceClient
-from bespeak.agent.discovery.discovered import Discovered
+from bespeak.agent.discovery.lookup import Discovered
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.ai.document import MOST_CAPABILITIES

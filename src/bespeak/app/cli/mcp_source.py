@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from bespeak.app.server.lifecycle import run
-from bespeak.checks.lint.rules.upstream import secrets
+from bespeak.checks.lint.rules.handler import secrets
 from bespeak.contract.handler import VARIABLE, McpServer, is_usable_address
 from bespeak.documents.adoption.facade import LeftOut
 from bespeak.documents.mcp.tools import ToolList

@@ -14,9 +14,9 @@ from typing import Final
 from bespeak.checks.lint.document import Examined
 from bespeak.checks.lint.fix_edits import apart, edited, fix_edits
 from bespeak.checks.lint.rule_index import pass_of
-from bespeak.checks.lint.rules.data_manifest import REPEATED
 from bespeak.checks.lint.rules.path import AMBIGUOUS_ENDPOINT, DUPLICATE_ENDPOINT
 from bespeak.checks.lint.rules.schema import TAKEN
+from bespeak.checks.lint.rules.vocabulary import REPEATED_CLASS
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix
 from bespeak.text.source.pointer import child, parent
 from bespeak.text.source.tree import TextEdit
@@ -26,7 +26,7 @@ Examine = Callable[[str], Examined]  # function that returns the enabled, unigno
 _ROUNDS: Final = 20
 _LOOKS: Final = 200  # maximum number of checks of one text, including those of reverted fixes
 _READ: Final = 5_000_000  # maximum number of characters to check in total
-_BESIDE: Final = frozenset(rule.id for rule in (AMBIGUOUS_ENDPOINT, DUPLICATE_ENDPOINT, TAKEN, REPEATED))
+_BESIDE: Final = frozenset(rule.id for rule in (AMBIGUOUS_ENDPOINT, DUPLICATE_ENDPOINT, TAKEN, REPEATED_CLASS))
 """Rules about conflicts between two items: such an error is new wherever it appears."""
 _METHODS: Final = (2, 3)
 _CONSISTENCY: Final = 6  # pass that skips a method until passes 2 and 3 accept it

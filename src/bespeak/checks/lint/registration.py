@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from bespeak.checks.lint.failed_check import attempt
-from bespeak.checks.lint.rules import composition, error, handler, method, path, policy, schema, semantic, upstream
+from bespeak.checks.lint.rules import composition, error, handler, method, path, policy, schema, semantic
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition
@@ -79,7 +79,7 @@ def check_contract(endpoint: Endpoint, catalog: Catalog, policies: Policies) -> 
 
 def check_binding(endpoint: Endpoint, recipes: Sequence[Recipe]) -> Iterator[Diagnostic]:
     """Check what AGTP-API requires of a handler; a published contract contains none."""
-    upstreams = ((upstream.check, endpoint), (upstream.check_mcp, endpoint))
+    upstreams = ((handler.check_request, endpoint), (handler.check_mcp, endpoint))
     return attempt((handler.check, endpoint, {one.name for one in recipes}), *upstreams, endpoint=endpoint)
 
 

@@ -12,7 +12,6 @@ from bespeak.checks.lint import failed_check, served, suppress
 from bespeak.checks.lint.rules import (
     ai_discovery,
     composition,
-    data_manifest,
     error,
     handler,
     intent,
@@ -25,7 +24,6 @@ from bespeak.checks.lint.rules import (
     schema,
     security,
     semantic,
-    upstream,
     vocabulary,
 )
 from bespeak.checks.lint.subject import Declared, LintContext, Subject
@@ -39,8 +37,8 @@ from bespeak.text.diagnostics.report import page_of
 from bespeak.text.reading import rules as reading
 
 RULES: Final = declared_in(  # All rules by id. A server registers with only a few of them and does not load this table.
-    *(manifest, ai_discovery, method, path, semantic, intent, vocabulary, data_manifest),
-    *(schema, reference, error, handler, upstream, policy, composition, security, review),
+    *(manifest, ai_discovery, method, path, semantic, intent, vocabulary),
+    *(schema, reference, error, handler, policy, composition, security, review),
 )
 
 EndpointCheck = Callable[[Declared, LintContext], Iterable[Diagnostic]]
@@ -97,7 +95,7 @@ PASSES: Final = (  # Passes in the order of the draft.
         "Vocabulary Integrity",
         "the declared verbs are those in use, and the data manifest discloses nothing",
         ("V50", "V51", "V52", "V53"),
-        document=(vocabulary.check_document, data_manifest.check_document),
+        document=(vocabulary.check_document, vocabulary.check_data_manifest),
     ),
     Pass(
         8,

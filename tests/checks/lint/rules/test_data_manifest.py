@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.cases import rows
 from tests.checks.lint.agis_text import advice, document, rules
 
-from bespeak.checks.lint.rules.data_manifest import Disclosed, disclosed_contents, disclosed_details
+from bespeak.checks.lint.rules.vocabulary import Disclosed, disclosed_contents, disclosed_details
 
 LOCATION = {"class": "location", "description": "Coordinates of places", "formats": ["json"], "sensitivity": "low"}
 

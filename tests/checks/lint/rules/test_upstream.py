@@ -9,7 +9,7 @@ from tests.cases import rows
 from tests.service import echo, make_endpoint
 
 from bespeak.checks.lint.registration import check_endpoint
-from bespeak.checks.lint.rules.upstream import check_mcp
+from bespeak.checks.lint.rules.handler import check_mcp
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import UPSTREAM_ERRORS, ExternalService, McpServer, McpTool, is_reserved_header
