@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, get_args
 
 from bespeak.contract.core_ontology import is_iri
@@ -24,17 +24,10 @@ class Deprecation:
     successor_path: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        block: dict[str, Any] = {"deprecated_in": self.deprecated_in}
-        if self.removed_in is not None:
-            block["removed_in"] = self.removed_in
-        successor = {
-            name: value
-            for name, value in (("method", self.successor_method), ("path", self.successor_path))
-            if value is not None
-        }
-        if successor:
-            block["successor"] = successor
-        return block
+        named = {"method": self.successor_method, "path": self.successor_path}
+        successor = {name: value for name, value in named.items() if value is not None} or None
+        block = {"deprecated_in": self.deprecated_in, "removed_in": self.removed_in, "successor": successor}
+        return {name: value for name, value in block.items() if value is not None}
 
     def warning(self) -> str:
         """Write the value of the header AGTP-Endpoint-Warning."""
@@ -44,12 +37,8 @@ class Deprecation:
 
 def format_warning(successor: str | None, removed_in: str | None) -> str:
     """Write `deprecated; successor=NAME; removed_in=VERSION`, without unknown parts (AGTP-API 4.4, 6.4)."""
-    parts = ["deprecated"]
-    if successor:
-        parts.append(f"successor={successor}")
-    if removed_in:
-        parts.append(f"removed_in={removed_in}")
-    return "; ".join(parts)
+    parts = (successor and f"successor={successor}", removed_in and f"removed_in={removed_in}")
+    return "; ".join(["deprecated", *filter(None, parts)])
 
 
 Capability = Literal[
@@ -93,26 +82,10 @@ class Semantic:
     )
 
     def to_json(self) -> dict[str, Any]:
-        block: dict[str, Any] = {
-            "intent": self.intent,
-            "actor": self.actor,
-            "outcome": self.outcome,
-            "capability": self.capability,
-            "confidence": self.confidence,
-            "impact": self.impact,
-            "is_idempotent": self.is_idempotent,
-        }
-        if self.confidence_guidance is not None:
-            block["confidence_guidance"] = self.confidence_guidance
-        if self.parameter_hints:
-            block["parameter_hints"] = dict(self.parameter_hints)
-        if self.state_transition:
-            block["state_transition"] = dict(self.state_transition)
-        if self.mcp_tool_name is not None:
-            block["mcp_tool_name"] = self.mcp_tool_name
-        if self.concepts:
-            block["concepts"] = list(self.concepts)
-        return block
+        block: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
+        block |= {"parameter_hints": dict(self.parameter_hints), "state_transition": dict(self.state_transition)}
+        block["concepts"] = list(self.concepts)
+        return {name: value for name, value in block.items() if value not in (None, {}, [])}
 
 
 _ABSENT: Final[Any] = None

@@ -20,11 +20,6 @@ _ID: Final = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 LONGEST_ID: Final = 128
 
 
-def _read_steps(table: Table, key: str) -> tuple[Mapping[str, Any], ...]:
-    table.check_json(key)
-    return tuple(entry.data for entry in table.tables(key))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Procedure:
     """A procedure that agents with the scope activation:run may run by its id."""
@@ -33,7 +28,7 @@ class Procedure:
     description: str = setting("", "What it does, for people.")
     function: str = setting("", "The function that does it, as module:function.")
     steps: tuple[Mapping[str, Any], ...] = setting(
-        (), "The calls that do it, as the steps of CHAIN; `input` is its input.", kind="tables", read=_read_steps
+        (), "The calls that do it, as the steps of CHAIN; `input` is its input.", kind="tables", read=Table.json_tables
     )
     output: Any = setting(
         None,

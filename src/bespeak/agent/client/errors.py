@@ -10,7 +10,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.validation import Violation
 from bespeak.errors import BespeakError
 from bespeak.protocol import status
-from bespeak.text.reading.table import as_list, as_mapping, as_texts
+from bespeak.text.reading.table import as_list, as_mapping, as_optional_text, as_texts
 
 if TYPE_CHECKING:
     from bespeak.agent.discovery.lookup import Discovered
@@ -29,10 +29,6 @@ class _Member(property, Generic[T]):
     if TYPE_CHECKING:
 
         def __get__(self, error: Any, owner: Any = None) -> T: ...  # type: ignore[override] # a class has no errors
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _objects(value: Any) -> tuple[Mapping[str, Any], ...]:
@@ -79,7 +75,7 @@ class ServiceError(BespeakError):
     @property
     def negotiation_id(self) -> str | None:
         """Id of the negotiation if this refuses a proposal; pass it on when you propose again."""
-        return self.reply.headers.get("negotiation-id") or _text(self._members.get("negotiation_id"))
+        return self.reply.headers.get("negotiation-id") or as_optional_text(self._members.get("negotiation_id"))
 
 
 class BadRequestError(ServiceError):
@@ -95,7 +91,7 @@ class AuthorityMissingError(ServiceError):
 
     missing_scopes = _Member("missing_scopes", as_texts)
     """Scopes that the server requires, if it names them."""
-    condition = _Member("type", _text)
+    condition = _Member("type", as_optional_text)
     """Condition of core 6.2 that a 262 names, such as `scope-required`."""
 
 
@@ -151,21 +147,21 @@ class MethodViolationError(ServiceError):
 
     suggestions = _Member("suggestions", as_texts)
     """Similar verbs of the catalog."""
-    catalog_version = _Member("catalog_version", _text)
+    catalog_version = _Member("catalog_version", as_optional_text)
     """Catalog version that the server uses."""
 
 
 class EndpointViolationError(ServiceError):
     """460: the path violates the path grammar."""
 
-    segment = _Member("segment", _text)
+    segment = _Member("segment", as_optional_text)
     """Segment to fix."""
 
 
 class ProposalRejectedError(ServiceError):
     """463: the server rejected the proposed endpoint."""
 
-    rejection = _Member("reason", _text)
+    rejection = _Member("reason", as_optional_text)
     """Reason of the server, such as `synthesis-disabled`."""
     counter_proposal = _Member[Any]("counter_proposal", lambda value: value)
     """Alternative that the server offers, or None."""

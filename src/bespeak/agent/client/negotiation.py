@@ -31,6 +31,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import MEDIA_ENDPOINT
 from bespeak.protocol.exchange.principal import Scopes
 from bespeak.text.diagnostics.diagnostic import brief
+from bespeak.text.reading.table import as_mapping, as_optional_text
 
 if TYPE_CHECKING:
     from bespeak.agent.client.service import ServiceClient
@@ -542,9 +543,9 @@ class Negotiation:
             synthesis_id=synthesis_id,
             proposal_id=self._proposal_id,
             negotiation_id=self._id,
-            expires_at=_text(members, "expires_at"),
+            expires_at=as_optional_text(members.get("expires_at")),
             persistent=members.get("persistent") is True,
-            granted_duration=_text(members, "granted_duration"),
+            granted_duration=as_optional_text(members.get("granted_duration")),
             is_counter_proposal=self._followed,
             explanation=_lines(members.get("plan")) or _lines(members.get("explanation")),
             notes=tuple(dict.fromkeys(self._notes)),
@@ -555,19 +556,13 @@ class Negotiation:
 def _members(reply: Reply) -> Mapping[str, Any]:
     if not reply.ok:
         return reply.error.members if reply.error is not None else {}
-    output = reply.output
-    return output if isinstance(output, dict) else {}
+    return as_mapping(reply.output)
 
 
 def _read_id(reply: Reply, name: str) -> str | None:
     """Return an id from the headers of a reply, else from its members; None unless a header can carry it."""
     found = reply.headers.get(name) or _members(reply).get(name.replace("-", "_"))
     return found if isinstance(found, str) and _ID.fullmatch(found) else None
-
-
-def _text(members: Mapping[str, Any], name: str) -> str | None:
-    found = members.get(name)
-    return found if isinstance(found, str) else None
 
 
 def _lines(explanation: Any) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ reported as risky, never dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -34,7 +34,7 @@ from bespeak.checks.evolution.schema_view import (
 )
 from bespeak.contract.schema.view import overlaps, type_set
 from bespeak.text.diagnostics.diagnostic import brief
-from bespeak.text.reading.table import as_list, as_texts
+from bespeak.text.reading.table import as_list, as_mapping, as_texts
 from bespeak.text.source.pointer import child
 
 FIELD_REQUIRED: Final = wire("C120", "field-required", "narrowed", "A field that could be left out is required.")
@@ -222,7 +222,11 @@ class _SchemaComparison:
             here = spot.under("propertyNames", ".(name)")
             self.compare(old.get("propertyNames", {}), new.get("propertyNames", {}), here)
         for keyword in ("patternProperties", "dependentSchemas"):
-            before, after, here = _table(old, keyword), _table(new, keyword), spot.under(keyword, ".(pattern)")
+            before, after, here = (
+                as_mapping(old.get(keyword)),
+                as_mapping(new.get(keyword)),
+                spot.under(keyword, ".(pattern)"),
+            )
             for key in sorted({*before, *after}):
                 self.compare(before.get(key, {}), after.get(key, {}), here.under(key))
         for keyword in ("anyOf", "oneOf", "allOf"):
@@ -267,7 +271,7 @@ class _SchemaComparison:
             self._add(VALUE_ADDED, spot.under(keyword), f"now also {_listed(added)}", None, _sorted(added))
 
     def _properties(self, old: Schema, new: Schema, spot: SchemaSpot) -> None:
-        before, after = _table(old, "properties"), _table(new, "properties")
+        before, after = as_mapping(old.get("properties")), as_mapping(new.get("properties"))
         needed_before, needed_after = {*as_texts(old.get("required"))}, {*as_texts(new.get("required"))}
         freed, bound = needed_before - needed_after, needed_after - needed_before
         for field in sorted({*before, *after}):
@@ -406,11 +410,6 @@ class _SchemaComparison:
         is_gone = rule in (FIELD_REMOVED, FIELD_OPTIONAL) and self._side == "response"
         advice = _GONE if is_gone and worst != "safe" else _ADVICE.get((self._side, worst), "")
         self._changes.add(rule, worst, spot.at, f"{subject}: {told}", advice, old=old, new=new)
-
-
-def _table(schema: Schema, keyword: str) -> Schema:
-    value = schema.get(keyword)
-    return value if isinstance(value, Mapping) else {}
 
 
 _ANYTHING: Final[Schema] = {}

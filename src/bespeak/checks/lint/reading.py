@@ -27,7 +27,9 @@ def read_subject(text: str, file: str, kind: Kind | None = None) -> Subject | Di
         known = "An AGIS document has `agis`, an endpoint file [endpoint], a manifest `agtp_version`"
         advice = f"{known}, an agent document `agent_id`."
         return UNKNOWN_DOCUMENT.found("the kind of document is not known", Location(file), advice=advice)
-    return _READERS[kind](tree)
+    root = Table(as_mapping(tree.data), "", Findings(tree.locate))
+    members = _READERS[kind](root, tree)  # first: it adds to the findings
+    return Subject(kind=kind, tree=tree, **{"found": tuple(root.findings.found), **members})
 
 
 def kind_of(tree: Tree) -> Kind | None:
@@ -63,62 +65,52 @@ def _toml_kind(data: Mapping[str, Any], name: str) -> Kind | None:
 # Most runs have few kinds of documents; importing readers on demand speeds up the start.
 
 
-def _agis(tree: Tree) -> Subject:
+def _agis(_: Table, tree: Tree) -> dict[str, Any]:
     from bespeak.documents.agis.document import read_agis  # noqa: PLC0415 - as above
 
     document, found = read_agis(tree)
     entries = document.endpoints if document else ()
     endpoints = tuple(Declared(entry.endpoint, entry.at, entry.declared, AGIS_NAMES) for entry in entries)
-    return Subject(kind="agis", tree=tree, endpoints=endpoints, found=tuple(found), agis=document)
+    return {"endpoints": endpoints, "found": tuple(found), "agis": document}
 
 
-def _endpoint(tree: Tree) -> Subject:
+def _endpoint(root: Table, tree: Tree) -> dict[str, Any]:
     from bespeak.documents.deployment.endpoint_toml import declared_endpoint  # noqa: PLC0415 - as above
 
-    root = _table(tree)
-    endpoint = declared_endpoint(root, tree.file)
-    declared = (Declared(endpoint, "/endpoint", as_mapping(tree.data.get("endpoint"))),) if endpoint else ()
-    return Subject(kind="endpoint", tree=tree, endpoints=declared, found=tuple(root.findings.found))
+    endpoint, written = declared_endpoint(root, tree.file), as_mapping(tree.data.get("endpoint"))
+    return {"endpoints": (Declared(endpoint, "/endpoint", written),) if endpoint else ()}
 
 
-def _server(tree: Tree) -> Subject:
+def _server(root: Table, tree: Tree) -> dict[str, Any]:
     from bespeak.documents.deployment.server_toml import server_of  # noqa: PLC0415 - as above
 
-    server, found = server_of(_table(tree), Path(tree.file).parent)
-    return Subject(kind="server", tree=tree, found=tuple(found), policies=server.policies)
+    return {"policies": server_of(root, Path(tree.file).parent)[0].policies}
 
 
-def _recipes(tree: Tree) -> Subject:
+def _recipes(root: Table, tree: Tree) -> dict[str, Any]:
     from bespeak.documents.deployment.endpoint_toml import recipes_of  # noqa: PLC0415 - as above
 
-    recipes, found = recipes_of(_table(tree), tree.file)
-    return Subject(kind="recipes", tree=tree, found=tuple(found), recipes=recipes)
+    return {"recipes": recipes_of(root, tree.file)[0]}
 
 
-def _manifest(tree: Tree) -> Subject:
+def _manifest(root: Table, tree: Tree) -> dict[str, Any]:
     from bespeak.documents.manifest_json import read_manifest  # noqa: PLC0415 - as above
 
-    root = _table(tree)
     document = read_manifest(root)
-    endpoints = tuple(_listed(document.endpoints, tree.data.get("endpoints")))
-    found = tuple(root.findings.found)
-    return Subject(kind="manifest", tree=tree, endpoints=endpoints, found=found, policies=document.policies)
+    return {"endpoints": tuple(_listed(document.endpoints, tree.data.get("endpoints"))), "policies": document.policies}
 
 
-def _ai(tree: Tree) -> Subject:
+def _ai(root: Table, _: Tree) -> dict[str, Any]:
     from bespeak.documents.ai.document import read_ai  # noqa: PLC0415 - as above
 
-    root = _table(tree)
-    document = read_ai(root)  # first: it adds to the findings
-    return Subject(kind="ai", tree=tree, found=tuple(root.findings.found), ai=document)
+    return {"ai": read_ai(root)}
 
 
-def _agent(tree: Tree) -> Subject:
+def _agent(root: Table, _: Tree) -> dict[str, Any]:
     from bespeak.state.identity.agent_json import agent_of  # noqa: PLC0415 - as above
 
-    root = _table(tree)
     agent_of(root)
-    return Subject(kind="agent", tree=tree, found=tuple(root.findings.found))
+    return {}
 
 
 _READERS: Final = {
@@ -130,10 +122,6 @@ _READERS: Final = {
     "ai": _ai,
     "agent": _agent,
 }
-
-
-def _table(tree: Tree) -> Table:
-    return Table(as_mapping(tree.data), "", Findings(tree.locate))
 
 
 def _listed(endpoints: tuple[Endpoint, ...], written: object) -> list[Declared]:

@@ -238,20 +238,16 @@ class _Transplant:
     def __init__(self, schema: Mapping[str, Any], refer: Callable[[Parts], str]) -> None:
         self._refer = refer
         self._anchors: dict[tuple[Parts, str], Parts] = {}
-        self._find_anchors(schema, (), ())
-        self.copy: dict[str, Any] = self._copy(schema, (), ())
-
-    def _find_anchors(self, node: Any, at: Parts, base: Parts) -> None:
-        if isinstance(node, list):
-            for index, item in enumerate(node):
-                self._find_anchors(item, (*at, str(index)), base)
-        elif isinstance(node, Mapping):
-            base = at if _is_resource(node) else base
-            for keyword in ("$anchor", "$dynamicAnchor"):
+        resources: set[Parts] = set()
+        for place, node in nodes(dict(schema)):
+            at = tuple(map(str, place))
+            if _is_resource(node):
+                resources.add(at)
+            for keyword in _ANCHORS:
                 if isinstance(node.get(keyword), str):
+                    base = next((at[:end] for end in range(len(at), 0, -1) if at[:end] in resources), ())
                     self._anchors[base, node[keyword]] = at
-            for place, inner in _below(node, at):
-                self._find_anchors(inner, place, base)
+        self.copy: dict[str, Any] = self._copy(schema, (), ())
 
     def _copy(self, node: Any, at: Parts, base: Parts) -> Any:
         if isinstance(node, list):
@@ -297,13 +293,3 @@ def _looks_referring(value: Any) -> bool:
     if isinstance(value, list):
         return any(map(_looks_referring, value))
     return isinstance(value, Mapping) and ("$ref" in value or any(map(_looks_referring, value.values())))
-
-
-def _below(node: Mapping[str, Any], at: Parts) -> Iterator[tuple[Parts, Any]]:
-    """Return the values in schema position directly below a schema."""
-    for keyword, value in node.items():
-        if keyword in NAMING_KEYWORDS and isinstance(value, Mapping):
-            for name, inner in value.items():
-                yield (*at, keyword, name), inner
-        elif keyword not in DATA_KEYWORDS:
-            yield (*at, keyword), value

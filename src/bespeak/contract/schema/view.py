@@ -25,6 +25,7 @@ import msgspec
 
 from bespeak.contract.schema.subschemas import Steps, nodes, resolve
 from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.text.reading.table import as_list, as_texts
 
 _NAMES: Final[Mapping[type, str]] = {
     bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object",
@@ -176,7 +177,7 @@ class SchemaView:
                 break
             self.names.append(reference.rsplit("/", 1)[-1])
             found = resolve(found, self._reading.root, most=1)
-        parts = _list(found, "allOf")
+        parts = as_list(found.get("allOf"))
         if self._reading.left < 0 or "$ref" in found or (parts and self._depth > _DEEPEST):
             self._reading.is_cut = True
             return {} if self._reading.left < 0 else found
@@ -193,7 +194,7 @@ class SchemaView:
     def _options(self) -> list[Any]:
         if self._depth > _DEEPEST:
             return []
-        return [part for keyword in _ALTERNATIVES for part in _list(self._own, keyword)]
+        return [part for keyword in _ALTERNATIVES for part in as_list(self._own.get(keyword))]
 
     def _fields(self, schema: Mapping[str, Any], depth: int) -> dict[str, Field]:
         self._reading.left -= 1
@@ -212,7 +213,7 @@ class SchemaView:
         found: dict[str, Field] = {}
 
         def parts(keyword: str) -> list[dict[str, Field]]:
-            resolved = (resolve(part, self._reading.root, most=_DEEPEST) for part in _list(schema, keyword))
+            resolved = (resolve(part, self._reading.root, most=_DEEPEST) for part in as_list(schema.get(keyword)))
             return [self._fields(part, depth + 1) for part in resolved]
 
         for keyword in _ALTERNATIVES:
@@ -284,7 +285,7 @@ def _lacks(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def _declared(schema: Mapping[str, Any]) -> list[str]:
     kind = schema.get("type")
-    named = [kind] if isinstance(kind, str) else [each for each in _list(schema, "type") if isinstance(each, str)]
+    named = [kind] if isinstance(kind, str) else [*as_texts(schema.get("type"))]
     return named or [json_type(value) for value in listed_values(schema) or ()]
 
 
@@ -293,13 +294,8 @@ def _named(schema: Mapping[str, Any]) -> list[str]:
     return _declared(schema) or (["object"] if "properties" in schema else ["array"] if "items" in schema else [])
 
 
-def _list(schema: Mapping[str, Any], keyword: str) -> list[Any]:
-    found = schema.get(keyword)
-    return found if isinstance(found, list) else []
-
-
 def _required(schema: Mapping[str, Any]) -> set[str]:
-    return {name for name in _list(schema, "required") if isinstance(name, str)}
+    return {*as_texts(schema.get("required"))}
 
 
 def _is_null(schema: object) -> bool:

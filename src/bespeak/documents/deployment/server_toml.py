@@ -68,12 +68,6 @@ _SYNTHESIS_DURATIONS: Final = {  # Keys of the reference implementation, and tho
 _ELSEWHERE: Final = ("lint", "signing", "synthesis", *_TABLES_UNUSED)  # not read here, but by the linter or by nobody
 
 
-def _read_plain(root: Table, key: str) -> tuple[Mapping[str, Any], ...]:
-    """Read entries whose form the operator chooses (AGTP-API 8.6); the manifest carries them unchanged."""
-    root.check_json(key)
-    return tuple(entry.data for entry in root.tables(key))
-
-
 def _read_extensions(root: Table, key: str) -> Mapping[str, Mapping[str, Any]]:
     """Read the tables of extensions of the author; each extension checks its own when the server starts."""
     if (found := root.table(key)) is None:
@@ -89,10 +83,14 @@ class ServerDocument:
     policies: Policies = table(Policies, old="policy", known=("synthesis", *_POLICIES_UNUSED, *_POLICY_TABLES_UNUSED))
     agents: AgentSettings = table(AgentSettings)
     apis: tuple[Mapping[str, Any], ...] = setting(
-        (), "APIs that the manifest names (AGTP-API 8.6).", kind="tables", read=_read_plain
+        (), "APIs that the manifest names (AGTP-API 8.6).", kind="tables", read=Table.json_tables
     )
     hosted_protocols: tuple[Mapping[str, Any], ...] = setting(
-        (), "Protocols that the manifest names (AGTP-API 8.6).", kind="tables", read=_read_plain, old="hosts_protocols"
+        (),
+        "Protocols that the manifest names (AGTP-API 8.6).",
+        kind="tables",
+        read=Table.json_tables,
+        old="hosts_protocols",
     )
     auth: AuthSettings = table(AuthSettings)
     audit: AuditSettings = table(AuditSettings, known=REFERENCE_KEYS)

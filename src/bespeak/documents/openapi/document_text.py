@@ -28,7 +28,7 @@ from bespeak.text.source import pointer
 from bespeak.text.source.json_tree import JsonTree, find_repeated
 from bespeak.text.source.pointer import ABSENT, is_index, nodes, unescaped, value_at
 from bespeak.text.source.tree import Location, NotationError, NumberTooLarge, location_of, plain_value
-from bespeak.text.source.yaml_tree import despite_tab_lines, fault_of
+from bespeak.text.source.yaml_tree import despite_tab_lines, fault_of, refused
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +137,7 @@ class YamlReader:
     def _document(self, event: Any) -> None:
         self._documents += 1
         if self._documents > 1:
-            raise _refused(event, "the text holds several documents", "Put each document into its own file.")
+            raise refused(event, "the text holds several documents", "Put each document into its own file.")
 
     def _awaits_key(self) -> bool:
         return bool(self._open) and self._open[-1].data.__class__ is dict and self._open[-1].key is None
@@ -152,7 +152,7 @@ class YamlReader:
             try:
                 value = _WORDS[text] if text in _WORDS else plain_value(text)
             except NumberTooLarge as reason:
-                raise _refused(event, str(reason), "Write it in quotes if it is a text.") from None
+                raise refused(event, str(reason), "Write it in quotes if it is a text.") from None
         if event.anchor is not None:
             self._anchors[event.anchor] = (value, 1)
         self._put(value)
@@ -166,10 +166,10 @@ class YamlReader:
     def _begin(self, event: Any) -> None:
         self._values += 1
         if self._awaits_key():
-            raise _refused(event, "a list or mapping is used as a key", "Use a text as the key.")
+            raise refused(event, "a list or mapping is used as a key", "Use a text as the key.")
         if len(self._open) >= MAX_DEPTH:
             message = f"lists and mappings are nested more than {MAX_DEPTH} levels deep"
-            raise _refused(event, message, "Give the inner part a name of its own under `components`.")
+            raise refused(event, message, "Give the inner part a name of its own under `components`.")
         data: dict[str, Any] | list[Any] = {} if event.__class__ is yaml.MappingStartEvent else []
         self.places[id(data)] = (event.start_mark.line + 1, event.start_mark.column + 1)
         self._open.append(_OpenValue(data, event.anchor, self._values))
@@ -189,19 +189,19 @@ class YamlReader:
         if (known := self._anchors.get(event.anchor)) is None:
             inside = any(frame.anchor == event.anchor for frame in self._open)
             message = "an alias is inside its own anchor" if inside else "an alias (*) to an anchor that is not there"
-            raise _refused(event, message, "Write the part out, or use `$ref`.")
+            raise refused(event, message, "Write the part out, or use `$ref`.")
         value, size = known
         self._expanded += size
         self._values += size
         if self._expanded > MAX_EXPANDED:
             message = f"aliases expand this document to more than {MAX_EXPANDED:,} values"
-            raise _refused(event, message, "Write fewer aliases of aliases.")
+            raise refused(event, message, "Write fewer aliases of aliases.")
         if not self._awaits_key():
             self._put(value)
         elif isinstance(value, str):
             self._key(value, event)
         else:
-            raise _refused(event, "an alias that is not a string is used as a key", "Write the key.")
+            raise refused(event, "an alias that is not a string is used as a key", "Write the key.")
 
     def _put(self, value: Any) -> None:
         if not self._open:
@@ -217,10 +217,6 @@ class YamlReader:
         else:
             data[frame.key or ""] = value
         frame.key = None
-
-
-def _refused(event: Any, message: str, advice: str) -> NotationError:
-    return NotationError(event.start_mark.index, event.end_mark.index, message, advice)
 
 
 def parse_document(

@@ -472,11 +472,9 @@ def import_description(description: Description, notes: Sequence[LeftOut] = ()) 
     origin = ImportOrigin(
         command="openapi",
         form="an OpenAPI description",
-        title=description.title,
-        version=description.version,
-        description=description.description,
-        contact=description.contact,
-        source=description.source,
-        rate=description.rate,
+        **{
+            name: getattr(description, name)
+            for name in ("title", "version", "description", "contact", "source", "rate")
+        },
     )
     return make_deployment(origin, facades, left_out, notes)

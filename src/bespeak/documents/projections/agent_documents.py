@@ -14,7 +14,7 @@ from bespeak.contract.policy import FLOOR_METHODS
 from bespeak.contract.service import AGTP_VERSION, Service
 from bespeak.protocol.exchange.headers import MEDIA_IDENTITY, MEDIA_JSON
 from bespeak.protocol.exchange.instant import read_instant
-from bespeak.text.reading.table import as_text
+from bespeak.text.reading.table import as_list, as_text
 
 DOCUMENT_TYPE: Final = "agtp-identity"
 SIGNATURE_MEMBER: Final = "manifest_signature"
@@ -57,8 +57,8 @@ def project_identity(agent: Agent, service: Service, *, issued: str, sign: Sign 
         "updated_at": updated,
         "status": agent.status,
         "methods": list(dict.fromkeys((*FLOOR_METHODS, *agent.methods))),
-        "capabilities": _list(said.get("capabilities")),
-        "skills": _list(said.get("skills")),
+        "capabilities": [*as_list(said.get("capabilities"))],
+        "skills": [*as_list(said.get("skills"))],
         "scopes_accepted": list(agent.scopes),
         "requires": {"methods": list(agent.methods), "scopes": list(agent.scopes), "wildcards": agent.wildcards},
         "wildcards": agent.wildcards,
@@ -105,10 +105,6 @@ def _warning(agent: Agent, tier: int) -> dict[str, str]:
         "trust_warning": warning,
         "trust_explanation": explained if isinstance(explained, str) else " ".join(reasons),
     }
-
-
-def _list(value: object) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else []
 
 
 def project_status(

@@ -19,31 +19,28 @@ API_VERSION: Final = "1.0"
 
 def project_endpoint(endpoint: Endpoint) -> dict[str, Any]:
     """Build an endpoint definition that reveals only the kind of its handler (AGTP-API 8.9)."""
-    projected: dict[str, Any] = {"method": endpoint.method, "path": endpoint.path, "description": endpoint.description}
-    if endpoint.namespace is not None:
-        projected["namespace"] = endpoint.namespace
-    projected |= {
+    projected = {
+        "method": endpoint.method,
+        "path": endpoint.path,
+        "description": endpoint.description,
+        "namespace": endpoint.namespace,
         "semantic": endpoint.semantic.to_json(),
         "input_schema": endpoint.input_schema,
         "output_schema": endpoint.output_schema,
         "errors": list(endpoint.error_names),
         "handler": {"type": endpoint.handler.type},
         "required_scopes": list(endpoint.required_scopes),
-    }
-    optional = {
         "deprecated": endpoint.deprecated.to_json() if endpoint.deprecated is not None else None,
         "cost": endpoint.cost.to_json() if endpoint.cost is not None else None,
         "confirm": endpoint.confirm,
         "since": endpoint.since,
         "streams": endpoint.streams or None,
-    }
-    projected |= {name: value for name, value in optional.items() if value is not None}
-    if not endpoint.reviewed:
         # AGTP-API 14.1: a machine-converted endpoint is not authoritative before a person has confirmed it.
-        projected["reviewed"] = False
-    if endpoint.missing is not None:
-        projected |= {"implemented": False, "missing": endpoint.missing}
-    return projected
+        "reviewed": None if endpoint.reviewed else False,
+        "implemented": None if endpoint.missing is None else False,
+        "missing": endpoint.missing,
+    }
+    return {name: value for name, value in projected.items() if value is not None}
 
 
 def project_manifest(

@@ -11,14 +11,14 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.http_route import http_route
+from bespeak.contract.http_route import as_text, http_route
 from bespeak.contract.policy import Policies
 from bespeak.contract.schema.view import sample
 from bespeak.contract.service import Service
@@ -155,12 +155,12 @@ def _command(endpoint: Endpoint, scopes: Sequence[str], web: HttpSettings, modes
     given = given if isinstance(given, dict) else {}
 
     def fill(found: re.Match[str]) -> str:
-        return quote(_plain(given.pop(found[1])), safe="") if found[1] in given else found[1].upper()
+        return quote(as_text(given.pop(found[1])), safe="") if found[1] in given else found[1].upper()
 
     url = (web.url or "https://this-host") + re.sub(r"\{(\w+)\}", fill, route.path)
     words = ["curl"]
     if route.preferred == "GET":
-        url += f"?{urlencode({name: _plain(value) for name, value in given.items()})}" if given else ""
+        url += f"?{urlencode({name: as_text(value) for name, value in given.items()})}" if given else ""
     else:
         words += ["--json", msgspec.json.encode(given).decode()]
     if "open" in modes or not modes:
@@ -177,7 +177,3 @@ def _command(endpoint: Endpoint, scopes: Sequence[str], web: HttpSettings, modes
         url = "--agent-key=agent.pem"
     command = shlex.join([*words, url])
     return command if len(command) <= _LONGEST_COMMAND else None
-
-
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

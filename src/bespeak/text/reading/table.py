@@ -208,6 +208,11 @@ class Table:
         self.check_json(key)
         return inner.data
 
+    def json_tables(self, key: str) -> tuple[dict[str, Any], ...]:
+        """Read an array of tables whose form their author chooses."""
+        self.check_json(key)
+        return tuple(entry.data for entry in self.tables(key))
+
     def check_json(self, key: str) -> None:
         """Report the values below a key that JSON cannot express: dates, infinities and NaN."""
         whole = self.value(key)

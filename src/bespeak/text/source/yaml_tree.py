@@ -230,40 +230,40 @@ def _typed(node: yaml.Node) -> Any:
     try:
         return trees.plain_value(node.value)
     except NumberTooLarge as reason:
-        raise _refused(node, str(reason), "Write it in quotes if it is a text.") from None
+        raise refused(node, str(reason), "Write it in quotes if it is a text.") from None
 
 
-def _refused(node: yaml.Node, message: str, advice: str) -> NotationError:
+def refused(node: Any, message: str, advice: str) -> NotationError:
     return NotationError(node.start_mark.index, node.end_mark.index, message, advice)
 
 
 def _check_key(key: yaml.Node) -> None:
     if not isinstance(key, yaml.ScalarNode):
-        raise _refused(key, "a list or mapping is used as a key", "Use a text as the key.")
+        raise refused(key, "a list or mapping is used as a key", "Use a text as the key.")
     if key.tag:
         raise _tagged(key)
     text = key.value
     if text == "<<":
         advice = "Write the entries out: JSON, the other form of this document, has no merge keys."
-        raise _refused(key, "merge keys (<<) are not supported", advice)
+        raise refused(key, "merge keys (<<) are not supported", advice)
     if (text in WORDS or text[0] in NUMERIC) and not isinstance(_typed(key), str):
         message = f"the key {text:.40} is not a text" if text else "a key is missing before the colon"
-        raise _refused(key, message, f'Write it in quotes: "{text:.40}".' if text else "Write the key.")
+        raise refused(key, message, f'Write it in quotes: "{text:.40}".' if text else "Write the key.")
 
 
 def _repeated(mapping: yaml.Node, second: yaml.Node, text: str) -> NotationError:
     first = next(key for key, _ in mapping.value if key.value == second.value)
     line = text.count("\n", 0, first.start_mark.index) + 1
     message = f"the key {second.value[:80]!r} is repeated; line {line} has it already"
-    return _refused(second, message, "Remove one of the two, or rename it.")
+    return refused(second, message, "Remove one of the two, or rename it.")
 
 
 def _tagged(node: yaml.Node) -> NotationError:
     tag = node.tag.removeprefix(_CORE)
     shown = f"!!{tag}" if tag != node.tag else tag
     if node.tag in _TYPES or node.tag == f"{_CORE}null":
-        return _refused(node, f"the value is no {tag}", f"Remove the tag {shown}, or correct the value.")
-    return _refused(node, f"the tag {shown[:80]} is not supported", "Remove the tag: JSON has none.")
+        return refused(node, f"the value is no {tag}", f"Remove the tag {shown}, or correct the value.")
+    return refused(node, f"the tag {shown[:80]} is not supported", "Remove the tag: JSON has none.")
 
 
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")

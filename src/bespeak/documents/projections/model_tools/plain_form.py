@@ -31,6 +31,7 @@ from bespeak.documents.projections.model_tools.passes import (
     types,
 )
 from bespeak.text.identifiers import unused
+from bespeak.text.reading.table import as_list, as_texts
 from bespeak.text.source.pointer import pointer, value_at
 
 _LONGEST: Final = 40
@@ -108,14 +109,14 @@ class Merger:
         if not isinstance(schema, dict):
             return NOTHING if schema is False else {}
         node = self._own(schema)
-        for part in _list(schema, "allOf"):
+        for part in as_list(schema.get("allOf")):
             node = self._merge(node, self.plain(part))
         reference = schema.get("$ref")
         if isinstance(reference, str):
             lost = {Mark.UNFIT: f"the reference {reference[:80]} leads nowhere"}
             node = self._merge(node, {"$ref": reference} if named({"$ref": reference}) in self._raw else lost)
         for keyword in ("anyOf", "oneOf"):
-            if _list(schema, keyword):
+            if as_list(schema.get(keyword)):
                 node = self._merge(node, self._union(schema[keyword], keyword))
         if "unevaluatedProperties" in schema:
             node = self._sealed(node, self.plain(schema["unevaluatedProperties"]))
@@ -294,7 +295,7 @@ def _only_requires(option: Any) -> list[str]:
     """Return the members that an alternative requires, if it says nothing else."""
     if not isinstance(option, dict) or not option.keys() <= {"required", "type", "title"}:
         return []
-    return [name for name in _list(option, "required") if isinstance(name, str)]
+    return [*as_texts(option.get("required"))]
 
 
 def _common_types(one: list[str], other: list[str]) -> list[str]:
@@ -306,11 +307,6 @@ def _common_types(one: list[str], other: list[str]) -> list[str]:
 def _key(value: Any) -> object:
     """Return what equal JSON values have in common: 1 is 1.0, and True is not 1."""
     return repr(value) if isinstance(value, (dict, list)) else (isinstance(value, bool), value)
-
-
-def _list(schema: Node, keyword: str) -> list[Any]:
-    found = schema.get(keyword)
-    return found if isinstance(found, list) else []
 
 
 def _is_usable(key: str, value: Any) -> bool:

@@ -239,7 +239,7 @@ class OperationBuilder:
     def _shared(self, endpoint: Endpoint, names: tuple[str, str]) -> dict[str, Any]:
         semantic = endpoint.semantic
         sentences = [semantic.intent, f"Outcome: {semantic.outcome}" if semantic.outcome else ""]
-        described: dict[str, Any] = {
+        described = {
             "summary": endpoint.description,
             "description": "\n\n".join(filter(None, sentences)),
             "tags": [group_of(endpoint)],
@@ -251,21 +251,16 @@ class OperationBuilder:
             "x-agtp-output": PLACE + names[1],
             "x-agtp-required-scopes": list(endpoint.required_scopes),
             "x-agtp-errors": list(endpoint.error_names),
+            "x-agtp-namespace": endpoint.namespace,
+            "deprecated": True if endpoint.deprecated else None,
+            "x-agtp-deprecated": endpoint.deprecated.to_json() if endpoint.deprecated else None,
+            "x-agtp-cost": endpoint.cost.to_json() if endpoint.cost is not None else None,
+            "x-agtp-confirm": self._served.confirms(endpoint) or (None if endpoint.confirm is None else False),
+            "x-agtp-since": endpoint.since,
+            "x-agtp-streams": endpoint.streams or None,
+            "x-agtp-token-hints": token_hints(endpoint),
         }
-        if endpoint.namespace is not None:
-            described["x-agtp-namespace"] = endpoint.namespace
-        if endpoint.deprecated is not None:
-            described |= {"deprecated": True, "x-agtp-deprecated": endpoint.deprecated.to_json()}
-        if endpoint.cost is not None:
-            described["x-agtp-cost"] = endpoint.cost.to_json()
-        if endpoint.confirm is not None or self._served.confirms(endpoint):
-            described["x-agtp-confirm"] = self._served.confirms(endpoint)
-        if endpoint.since is not None:
-            described["x-agtp-since"] = endpoint.since
-        if endpoint.streams:
-            described["x-agtp-streams"] = True
-        described["x-agtp-token-hints"] = token_hints(endpoint)
-        return described
+        return {name: value for name, value in described.items() if value is not None}
 
 
 def _form(endpoint: Endpoint, placed: HttpInput) -> dict[str, Any]:
