@@ -7,7 +7,7 @@ confidence.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
@@ -16,9 +16,10 @@ from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.limits import read_cost
 from bespeak.contract.schema.subschemas import closing_keyword, rewrite
 from bespeak.contract.schema.validation import DIALECT
-from bespeak.contract.service import DataClass, DataManifest, Vocabulary
+from bespeak.contract.service import DataManifest, Vocabulary
 from bespeak.text.identifiers import reached
-from bespeak.text.reading.table import as_list, as_mapping, as_optional_text, as_text, as_texts
+from bespeak.text.reading.settings import read_settings
+from bespeak.text.reading.table import Findings, Table, as_list, as_mapping, as_optional_text, as_text, as_texts
 from bespeak.text.source.pointer import child, unescaped
 from bespeak.text.source.tree import Location
 
@@ -246,34 +247,17 @@ def read_semantic(block: Mapping[str, Any]) -> Semantic:
 
 def read_vocabulary(block: object) -> Vocabulary:
     """Read the vocabulary block; return an empty one if it is missing."""
-    if not isinstance(block, dict):
-        return Vocabulary()
-    return Vocabulary(
-        declared_verbs=tuple(verb.upper() for verb in as_texts(block.get("declared_verbs"))),
-        domain=as_optional_text(block.get("domain")),
-        namespace=as_optional_text(block.get("namespace")),
-        version=as_optional_text(block.get("version")),
-        negotiable=block.get("negotiable") is True,
-    )
+    verbs = tuple(verb.upper() for verb in as_texts(as_mapping(block).get("declared_verbs")))
+    return replace(read_settings(Vocabulary, _silent(block)), declared_verbs=verbs)
 
 
 def read_data_manifest(block: object) -> DataManifest | None:
-    if not isinstance(block, dict):
-        return None
-    return DataManifest(
-        available_data=tuple(
-            DataClass(
-                name=as_text(entry.get("class")),
-                description=as_text(entry.get("description")),
-                formats=as_texts(entry.get("formats")),
-                sensitivity=as_optional_text(entry.get("sensitivity")),
-                requires_authorization=_boolean(entry, "requires_authorization"),
-            )
-            for entry in as_list(block.get("available_data"))
-            if isinstance(entry, dict)
-        ),
-        pre_auth_discovery=_boolean(block, "pre_auth_discovery"),
-    )
+    return read_settings(DataManifest, _silent(block)) if isinstance(block, dict) else None
+
+
+def _silent(block: object) -> Table:
+    """Return a table whose findings nobody reads."""
+    return Table(as_mapping(block), "", Findings(lambda _: Location(""), tolerant=True))
 
 
 def _closed(schema: Mapping[str, Any], shared: SharedSchemas) -> Mapping[str, Any]:
@@ -317,8 +301,3 @@ def _read_deprecation(block: Mapping[str, Any]) -> Deprecation | None:
 def _number(block: Mapping[str, Any], key: str) -> float | None:
     value = block.get(key)
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _boolean(block: Mapping[str, Any], key: str) -> bool | None:
-    value = block.get(key)
-    return value if isinstance(value, bool) else None
