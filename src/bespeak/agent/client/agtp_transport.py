@@ -40,14 +40,12 @@ class Pool:
         size: int = 10,
         connect_timeout: float = 10.0,
         read_timeout: float | None = None,
-        limits: Limits = RESPONSE_LIMITS,
     ) -> None:
         self._host = host
         self._port = port
         self._ssl = ssl
         self._connect_timeout = connect_timeout
         self._read_timeout = read_timeout
-        self._limits = limits
         self._slots = asyncio.Semaphore(size)
         self._idle: list[AgtpClientConnection] = []
 
@@ -92,7 +90,7 @@ class Pool:
 
     async def _open(self) -> AgtpClientConnection:
         return await AgtpClientConnection.open(
-            self._host, self._port, ssl=self._ssl, limits=self._limits, connect_timeout=self._connect_timeout
+            self._host, self._port, ssl=self._ssl, limits=RESPONSE_LIMITS, connect_timeout=self._connect_timeout
         )
 
     def _take(self) -> AgtpClientConnection | None:

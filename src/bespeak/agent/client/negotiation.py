@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from bespeak.agent.client import errors
-from bespeak.agent.client.reply import Reply
+from bespeak.agent.client.errors import Reply
 from bespeak.agent.client.sender import RetryPolicy
 from bespeak.checks.evolution import schema_diff
 from bespeak.checks.evolution.change import ChangeList, ContractChange
@@ -380,17 +380,9 @@ class Terms:
 
 
 class Negotiation:
-    def __init__(
-        self,
-        service: ServiceClient,
-        terms: Terms,
-        *,
-        negotiation_id: str | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
+    def __init__(self, service: ServiceClient, terms: Terms, *, negotiation_id: str | None = None) -> None:
         self._service = service
         self._terms = terms
-        self._sleep = sleep
         self._id = negotiation_id
         self._proposal_id: str | None = None
         self._notes: list[str] = []
@@ -445,7 +437,7 @@ class Negotiation:
             waited += delay
             if waited > self._terms.wait or polls > _MOST_POLLS:
                 raise errors.ProposalPendingError(self._proposal_id, self._id, reply)
-            await self._sleep(delay)
+            await asyncio.sleep(delay)
             # The reference implementation takes the id in the body alone (core 11.3).
             path = "/proposals" if _members(reply).get("polling_path") == "/proposals" else "/proposals/{proposal_id}"
             reply = await self._send("QUERY", path, {"proposal_id": self._proposal_id})
