@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         ProposalPendingError,
         ProposalRejectedError,
         RateLimitedError,
+        Reply,
+        ReplyError,
         ServerFaultError,
         ServiceError,
         UnauthorizedError,
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
         UnreachableError,
     )
     from bespeak.agent.client.negotiation import Synthesis
-    from bespeak.agent.client.reply import Reply, ReplyError
     from bespeak.agent.client.sender import RetryPolicy
     from bespeak.agent.client.service import ServiceClient
     from bespeak.agent.client.synchronous import SyncServiceClient

@@ -12,7 +12,7 @@ from tests.cases import rows
 from tests.faces.mcp.tools import endpoint as tools_endpoint
 from tests.service import echo, make_endpoint
 
-from bespeak.checks.lint.rules.ai_discovery import _ID
+from bespeak.checks.lint.rules.manifest import _ID
 from bespeak.contract.endpoint import Deprecation, Endpoint
 from bespeak.contract.endpoint_names import (
     LONGEST,

@@ -18,7 +18,7 @@ from tests.state.identity.certificates import Authority
 
 from bespeak.agent.client import errors
 from bespeak.agent.client.connect import async_block, block, connect
-from bespeak.agent.client.credentials import derived_id
+from bespeak.agent.client.sender import derived_id
 from bespeak.documents.projections.manifest_signature import sign_manifest
 from bespeak.errors import ConfigError
 from bespeak.faces.agtp.server import AgtpServer

@@ -11,7 +11,7 @@ from tests.agent.client.scripted import AGENT, AT_ONCE, Seen, always, hang_up, i
 from tests.cases import rows
 
 from bespeak.agent.client.connect import connect
-from bespeak.agent.client.credentials import BearerCredential, Signer, read_signer, read_token
+from bespeak.agent.client.sender import BearerCredential, Signer, read_signer, read_token
 from bespeak.errors import ConfigError
 from bespeak.protocol.address import Locator
 from bespeak.protocol.exchange.messages import Connection, Request

@@ -42,7 +42,7 @@ from bespeak.agent.client.http_transport import (
     build_request,
     error_body,
 )
-from bespeak.agent.discovery.capability import Capability, Placement
+from bespeak.agent.discovery.readers import Capability, Placement
 from bespeak.contract.agent import Agent
 from bespeak.contract.http_route import leaves_segment
 from bespeak.documents.deployment.server_toml import ServerDocument

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.cases import rows
 
 from bespeak.agent.client import errors
-from bespeak.agent.client.reply import Advisory, InventoryEntry, Reply, parse_inventory
+from bespeak.agent.client.errors import Advisory, InventoryEntry, Reply, parse_inventory
 from bespeak.contract.schema.validation import Violation
 from bespeak.errors import BespeakError, RemoteProtocolError
 

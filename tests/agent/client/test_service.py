@@ -14,12 +14,17 @@ from tests.cases import rows
 from tests.service import AGENT as SERVICE_AGENT
 
 from bespeak.agent.client.connect import connect
-from bespeak.agent.client.errors import AuthorityMissingError, BusinessError, NoCommonCatalogError, NotFoundError
-from bespeak.agent.client.reply import InventoryEntry
+from bespeak.agent.client.errors import (
+    AuthorityMissingError,
+    BusinessError,
+    InventoryEntry,
+    NoCommonCatalogError,
+    NotFoundError,
+)
 from bespeak.agent.client.service import CalledService
 from bespeak.agent.client.web import described_manifest
-from bespeak.agent.discovery.capability import Capability
 from bespeak.agent.discovery.lookup import Discovered
+from bespeak.agent.discovery.readers import Capability
 from bespeak.contract.policy import Policies
 from bespeak.documents.projections.manifest_signature import sign_manifest
 from bespeak.errors import ConfigError, RemoteProtocolError

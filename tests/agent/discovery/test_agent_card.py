@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.cases import rows
 
-from bespeak.agent.discovery.agent_card import AgentCard, read_card
+from bespeak.agent.discovery.lookup import AgentCard, read_card
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.projections.a2a_card import project_card, to_legacy
 from bespeak.protocol.address_guard import WebAddress, parse_web_address

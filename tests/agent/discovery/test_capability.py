@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import rows
 
-from bespeak.agent.discovery.capability import (
+from bespeak.agent.discovery.lookup import Discovered, DiscoverySearch
+from bespeak.agent.discovery.readers import (
     PLACEHOLDER,
     Capability,
     Placement,
@@ -18,7 +19,6 @@ from bespeak.agent.discovery.capability import (
     may_name_header,
     resolve_template,
 )
-from bespeak.agent.discovery.lookup import Discovered, DiscoverySearch
 from bespeak.agent.discovery.web_document import FaultKind, Fetched, FetchFault
 from bespeak.documents.ai.document import AiDocument
 from bespeak.documents.openapi.description import Description

@@ -12,8 +12,9 @@ from tests.agent.discovery.test_lookup import AGIS
 from tests.cases import rows
 from tests.documents.ai.test_document import FLIGHTS
 
-from bespeak.agent.discovery.capability import Capability, CredentialPlace
 from bespeak.agent.discovery.readers import (
+    Capability,
+    CredentialPlace,
     agis_tree,
     ai_capabilities,
     check_producer,

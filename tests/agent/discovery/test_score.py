@@ -12,8 +12,7 @@ from tests.agent.discovery.live import AI, AI_PATH, OPENAPI_PATH, SUMMARY, SUMMA
 from tests.agent.discovery.web import Script, always, server_tls
 from tests.cases import rows
 
-from bespeak.agent.discovery.examination import ABSENT
-from bespeak.agent.discovery.score import PARTS, is_specific, rate, read_platform_data
+from bespeak.agent.discovery.examination import ABSENT, PARTS, is_specific, rate, read_platform_data
 from bespeak.text.diagnostics.report import Score
 
 pytestmark = pytest.mark.anyio

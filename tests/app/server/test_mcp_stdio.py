@@ -18,8 +18,7 @@ from tests.faces.mcp.tools import SCOPES, Rooms, endpoint, modern
 from tests.service import AGENT
 
 from bespeak import Policies
-from bespeak.agent.client.errors import UnreachableError
-from bespeak.agent.client.reply import Reply
+from bespeak.agent.client.errors import Reply, UnreachableError
 from bespeak.app.server.local import connect_local
 from bespeak.app.server.mcp_backend import ClientBackend
 from bespeak.app.server.target import load_app

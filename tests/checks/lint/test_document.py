@@ -12,8 +12,7 @@ from tests.checks.lint.endpoint_files import ENDPOINT as BOOK_FILE
 from tests.checks.lint.test_reading import ENDPOINT as TEST_READING_ENDPOINT
 
 from bespeak.checks.lint.config import Config, Judge, PathIgnore
-from bespeak.checks.lint.document import Checked, Examined, Times, check_text, examine, settle
-from bespeak.checks.lint.reading import read_subject
+from bespeak.checks.lint.document import Checked, Examined, Times, check_text, examine, read_subject, settle
 from bespeak.checks.lint.rule_index import PASSES
 from bespeak.checks.lint.rules.path import DUPLICATE_ENDPOINT
 from bespeak.checks.lint.subject import LintContext, Subject

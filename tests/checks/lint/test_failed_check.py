@@ -26,7 +26,7 @@ import bespeak.text.language
 from bespeak.app.lsp.diagnostics import check as check_in_editor
 from bespeak.checks.evolution import contract_diff
 from bespeak.checks.evolution.contract_diff import Contract
-from bespeak.checks.lint import document, failed_check, reading, registration
+from bespeak.checks.lint import document, registration, subject
 from bespeak.checks.lint.config import Config, Judge
 from bespeak.checks.lint.document import check_text
 from bespeak.checks.lint.registration import check_endpoint, check_service
@@ -49,7 +49,7 @@ def test_a_failing_endpoint_check_is_reported_at_its_endpoint(monkeypatch: pytes
     monkeypatch.setattr(document, "PASSES", (extra, *document.PASSES))
     spoilt = MENU.replace("path: /dish", "path: /Dish")
     found = check_text(spoilt, "menu.agis", CONTEXT).findings
-    assert [finding.rule for finding in found] == [failed_check.FAILED.id, "P322"]
+    assert [finding.rule for finding in found] == [subject.FAILED.id, "P322"]
     failure = found[0]
     assert failure.message.startswith("FIND /Dish: the check test_failed_check.broken failed with KeyError: ")
     assert "inside" in failure.message
@@ -71,13 +71,13 @@ def test_a_failing_check_names_the_rules_that_it_stands_for(
 def test_a_failing_document_check_is_reported_at_the_document(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document, "PASSES", (Pass(1, "Broken", "", (), document=(broken,)),))
     (failure,) = check_text(MENU, "menu.agis", CONTEXT).findings
-    assert (failure.rule, failure.pointer, str(failure.location)) == (failed_check.FAILED.id, "", "menu.agis:1:1")
+    assert (failure.rule, failure.pointer, str(failure.location)) == (subject.FAILED.id, "", "menu.agis:1:1")
 
 
 def test_a_failing_reader_is_reported_for_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(reading._READERS, "agis", broken)
+    monkeypatch.setitem(document._READERS, "agis", broken)
     (failure,) = check_text(MENU, "menu.agis", CONTEXT).findings
-    assert failure.rule == failed_check.FAILED.id
+    assert failure.rule == subject.FAILED.id
     assert failure.message.startswith("reading the document failed with KeyError")
 
 
@@ -85,7 +85,7 @@ def test_a_failing_collision_check_is_reported_for_each_endpoint(
     monkeypatch: pytest.MonkeyPatch, room: Endpoint
 ) -> None:
     monkeypatch.setattr(path_rules, "parse_template", broken)
-    assert [(endpoint, finding.rule) for endpoint, finding in check_service([room])] == [(room, failed_check.FAILED.id)]
+    assert [(endpoint, finding.rule) for endpoint, finding in check_service([room])] == [(room, subject.FAILED.id)]
 
 
 def test_an_endpoint_that_could_not_be_checked_is_not_served(
@@ -93,12 +93,12 @@ def test_an_endpoint_that_could_not_be_checked_is_not_served(
 ) -> None:
     monkeypatch.setattr(registration.semantic, "check_endpoint", broken)
     (failure,) = check_endpoint(room, catalog, Policies())
-    assert (failure.rule, failure.severity, failure.location) == (failed_check.FAILED.id, "error", room.location)
+    assert (failure.rule, failure.severity, failure.location) == (subject.FAILED.id, "error", room.location)
 
 
 def test_no_selection_hides_a_failing_check() -> None:
-    judge = Judge(Config(base=Path(), select=("S4",), ignore=(failed_check.FAILED.id,)))
-    assert judge.is_on(failed_check.FAILED.id)
+    judge = Judge(Config(base=Path(), select=("S4",), ignore=(subject.FAILED.id,)))
+    assert judge.is_on(subject.FAILED.id)
 
 
 def test_an_editor_shows_a_failing_check_beside_the_other_findings(
@@ -106,7 +106,7 @@ def test_an_editor_shows_a_failing_check_beside_the_other_findings(
 ) -> None:
     monkeypatch.setattr(document, "PASSES", (*document.PASSES, Pass(4, "Broken", "", (), endpoint=(broken,))))
     checked = check_in_editor(MENU.replace("path: /dish", "path: /Dish"), tmp_path / "menu.agis", tmp_path)
-    assert [finding.diagnostic.rule for finding in checked.findings] == [failed_check.FAILED.id, "P322"]
+    assert [finding.diagnostic.rule for finding in checked.findings] == [subject.FAILED.id, "P322"]
 
 
 def test_an_endpoint_that_cannot_be_compared_is_a_breaking_change(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,4 +181,4 @@ def test_no_words_of_english_make_a_check_fail(path: str, verb: str, intent: str
     for old, new in texts.items():
         text = text.replace(old, new)
     found = check_text(text, "menu.agis", CONTEXT).findings
-    assert [str(finding) for finding in found if finding.rule == failed_check.FAILED.id] == []
+    assert [str(finding) for finding in found if finding.rule == subject.FAILED.id] == []

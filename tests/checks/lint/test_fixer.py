@@ -14,9 +14,8 @@ from tests.checks.lint.agis_text import document, endpoint
 from tests.checks.lint.contexts import CONTEXT
 
 from bespeak.checks.lint.config import Config, Judge, PathIgnore
-from bespeak.checks.lint.document import Examined, examine
+from bespeak.checks.lint.document import Examined, examine, read_subject
 from bespeak.checks.lint.fixer import FixResult, fix_text
-from bespeak.checks.lint.reading import read_subject
 from bespeak.checks.lint.subject import Subject
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix
 from bespeak.text.diagnostics.report import Finding

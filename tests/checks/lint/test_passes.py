@@ -13,7 +13,7 @@ from tests.checks.lint.rule_examples import example_document
 
 from bespeak.checks.lint import registration, rule_index, rules
 from bespeak.checks.lint import registration as composition
-from bespeak.checks.lint.reading import read_subject
+from bespeak.checks.lint.document import read_subject
 from bespeak.checks.lint.subject import Subject
 from bespeak.text.diagnostics.diagnostic import declared_in
 from bespeak.text.diagnostics.report import page_of

@@ -10,8 +10,7 @@ from tests.cases import rows
 from tests.checks.evolution.contracts import BOOK
 from tests.checks.lint.contexts import CONTEXT
 
-from bespeak.checks.lint.document import check, check_text
-from bespeak.checks.lint.reading import python_subject, read_subject
+from bespeak.checks.lint.document import check, check_text, python_subject, read_subject
 from bespeak.checks.lint.subject import Subject
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.tree import Location

@@ -10,9 +10,8 @@ from tests.cases import rows
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.endpoint import CAPABILITIES
 from bespeak.documents.adoption.facade import Candidate
-from bespeak.documents.adoption.impact_guess import ImpactGuess, adds_record, guess_impact
 from bespeak.documents.adoption.judgement import judge_all
-from bespeak.documents.adoption.verb_choice import choose_verb
+from bespeak.documents.adoption.verb_choice import ImpactGuess, adds_record, choose_verb, guess_impact
 
 CATALOG = load_bundled()
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import rows
 
-from bespeak.checks.lint.rules.ai_discovery import _PARAM
+from bespeak.checks.lint.rules.manifest import _PARAM
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.ai.param_notation import TYPES, cut, parse_param, read_constraint, split, write_param
 

@@ -17,7 +17,7 @@ from tests.extensions.files.desk import ANN, BOB, LIMIT, PDF, Desk, make_app, se
 from tests.service import echo, make_endpoint
 
 from bespeak import connect
-from bespeak.agent.client.credentials import Signer
+from bespeak.agent.client.sender import Signer
 from bespeak.contract.extensions import BUNDLED
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.faces.http.forms import MAX_PARTS, MAX_TEXT

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.cases import check_each, rows
 
 from bespeak.contract.catalog.document import load_bundled
-from bespeak.text.language.method_word import HTTP_METHODS, judge_method, may_be_foreign
+from bespeak.text.language.verb_form import HTTP_METHODS, judge_method, may_be_foreign
 
 
 @pytest.mark.parametrize("method", ["BOOK", "FIND", "RESERVE", "DIFF", "FAVORITE", "TEXT", "SMS", "", "  "])

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar
 from joserfc.jwk import OKPKey
 
 from bespeak.agent.client.agtp_transport import Pool, choose_tls
-from bespeak.agent.client.credentials import TokenSource, bearer_of, caller_id, read_signer
-from bespeak.agent.client.sender import RetryPolicy, Sender
+from bespeak.agent.client.sender import RetryPolicy, Sender, TokenSource, bearer_of, caller_id, read_signer
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.errors import ConfigError

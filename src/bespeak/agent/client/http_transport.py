@@ -16,8 +16,8 @@ from urllib.parse import quote
 import msgspec
 
 from bespeak.agent.client.sender import is_wire_logged, log_received, log_sent
-from bespeak.agent.discovery.capability import PLACEHOLDER, Capability, Placement, may_name_header
 from bespeak.agent.discovery.fetcher import MOST_REDIRECTS, REDIRECTS, BodyError, read_body
+from bespeak.agent.discovery.readers import PLACEHOLDER, Capability, Placement, may_name_header
 from bespeak.contract.http_route import encode_pairs, in_cookie, in_header, in_path, pairs, unusable
 from bespeak.contract.schema.validation import Violation
 from bespeak.errors import LocalProtocolError, RemoteProtocolError

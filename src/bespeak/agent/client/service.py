@@ -20,10 +20,9 @@ import msgspec
 from joserfc.jwk import OKPKey
 
 from bespeak.agent.client import errors
-from bespeak.agent.client.credentials import TokenSource, bearer_of, caller_id, read_signer
+from bespeak.agent.client.errors import InventoryEntry, Reply, parse_inventory
 from bespeak.agent.client.negotiation import Fields, Negotiation, Synthesis, Terms, define, read_proposal
-from bespeak.agent.client.reply import InventoryEntry, Reply, parse_inventory
-from bespeak.agent.client.sender import EndpointIdempotency, Sender
+from bespeak.agent.client.sender import EndpointIdempotency, Sender, TokenSource, bearer_of, caller_id, read_signer
 from bespeak.contract.catalog.catalog import common_version
 from bespeak.contract.catalog.document import bundled_versions
 from bespeak.contract.confirmation import needs_confirmation

@@ -15,15 +15,13 @@ from urllib.parse import unquote
 import msgspec
 
 from bespeak.agent.client import http_transport
-from bespeak.agent.client.credentials import BearerCredential, Signer
-from bespeak.agent.client.errors import NothingDiscoveredError, UnreachableError
-from bespeak.agent.client.reply import InventoryEntry, Reply
-from bespeak.agent.client.sender import RetryPolicy, Sender
+from bespeak.agent.client.errors import InventoryEntry, NothingDiscoveredError, Reply, UnreachableError
+from bespeak.agent.client.sender import BearerCredential, RetryPolicy, Sender, Signer
 from bespeak.agent.client.service import GivenRequest, ServiceClient, encode_json, merge_headers
 from bespeak.agent.client.web_options import WebOptions
-from bespeak.agent.discovery.capability import PLACEHOLDER, Capability, CredentialPlace, in_braces
 from bespeak.agent.discovery.fetcher import Fetcher, open_cache
 from bespeak.agent.discovery.lookup import Discovered, Lookup
+from bespeak.agent.discovery.readers import PLACEHOLDER, Capability, CredentialPlace, in_braces
 from bespeak.contract.endpoint import Endpoint, Semantic
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.http_route import split_verb

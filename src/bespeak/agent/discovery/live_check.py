@@ -8,11 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from bespeak.agent.discovery.capability import Capability
-from bespeak.agent.discovery.examination import PLACES, Examiner, HostExamination, Name, Served
+from bespeak.agent.discovery.examination import PLACES, Examiner, HostExamination, Name, Served, score
 from bespeak.agent.discovery.lookup import WELL_KNOWN_AI
-from bespeak.agent.discovery.readers import ai_capabilities, openapi_capabilities
-from bespeak.agent.discovery.score import score
+from bespeak.agent.discovery.readers import Capability, ai_capabilities, openapi_capabilities
 from bespeak.agent.discovery.web_document import FaultKind, Fetched
 from bespeak.checks.lint import served as rules
 from bespeak.checks.lint.document import Checked, check_text

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 from rich.text import Text
 
-from bespeak.agent.client.credentials import derived_id
+from bespeak.agent.client.sender import derived_id
 from bespeak.app.cli.agents import ask_store, change_store, check_scopes, find_agent, known_agents
 from bespeak.contract.limits import read_duration
 from bespeak.protocol.exchange.instant import write_instant

@@ -14,11 +14,10 @@ from typing import Any
 import click
 import msgspec
 
-from bespeak.agent.client.errors import ServiceError
-from bespeak.agent.client.reply import Reply
+from bespeak.agent.client.errors import Reply, ServiceError
 from bespeak.agent.client.sender import WIRE_LOGGER
 from bespeak.agent.client.service import ServiceClient
-from bespeak.agent.discovery.capability import Capability
+from bespeak.agent.discovery.readers import Capability
 from bespeak.app.cli.call_files import check_output, read_member, read_text_file, write_output
 from bespeak.app.cli.call_progress import Ended, follow
 from bespeak.app.cli.service import open_service, service_options

@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 import msgspec
 
-from bespeak.agent.client.reply import Reply
+from bespeak.agent.client.errors import Reply
 from bespeak.agent.client.service import INLINE
 from bespeak.contract.schema.file_schema import FileField
 from bespeak.terminal import CommandFailedError

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
-from bespeak.agent.client.reply import Reply
+from bespeak.agent.client.errors import Reply
 from bespeak.agent.client.service import ServiceClient
 from bespeak.protocol import status
 from bespeak.terminal.console import console, line

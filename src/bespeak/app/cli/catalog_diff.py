@@ -102,7 +102,7 @@ def _scan(deployment: Path, diff: CatalogDiff) -> tuple[list[CatalogConflict], l
 
 def _read_document(path: Path) -> tuple[tuple[Endpoint, ...], list[Diagnostic]]:
     """Read the endpoints of an AGIS document, which may have errors."""
-    from bespeak.checks.lint.reading import read_subject  # noqa: PLC0415 - a plain diff needs no readers
+    from bespeak.checks.lint.document import read_subject  # noqa: PLC0415 - a plain diff needs no readers
 
     text = read_text(path, MAX_BYTES)
     subject = text if isinstance(text, Diagnostic) else read_subject(text, str(path), "agis")

@@ -34,7 +34,7 @@ from bespeak.checks.evolution.change_report import (
 )
 from bespeak.checks.evolution.contract_diff import Contract, diff_contracts, manifest_contract, service_contract
 from bespeak.checks.evolution.git_revision import check_out
-from bespeak.checks.lint.reading import read_subject
+from bespeak.checks.lint.document import read_subject
 from bespeak.checks.lint.registration import effective_policies
 from bespeak.checks.lint.subject import Subject
 from bespeak.contract.catalog.document import open_catalog

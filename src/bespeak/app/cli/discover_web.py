@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from bespeak.agent.discovery.agent_card import AgentCard
-from bespeak.agent.discovery.lookup import Discovered
+from bespeak.agent.discovery.lookup import AgentCard, Discovered
 from bespeak.agent.discovery.readers import check_producer
 from bespeak.agent.discovery.web_document import FACE, Fetched
 from bespeak.documents.ai.param_notation import write_param

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 from click.core import ParameterSource
 
-from bespeak.agent.client.credentials import derived_id
+from bespeak.agent.client.sender import derived_id
 from bespeak.app.cli.service import SECRETS, connection_options, declared_scopes, is_address, open_service
 from bespeak.app.server.http_face import sdk_needed
 from bespeak.app.server.lifecycle import run, stop_on_signals

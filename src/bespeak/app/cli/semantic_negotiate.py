@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from bespeak.agent.client.reply import Reply
+from bespeak.agent.client.errors import Reply
 from bespeak.app.cli.call import print_refusal
 from bespeak.app.cli.service import is_address, open_service, service_options
 from bespeak.extensions.semantics.alignment.notation import read_alignment

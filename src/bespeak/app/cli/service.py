@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bespeak.agent.client.connect import connect
-from bespeak.agent.client.credentials import derived_id, read_token
+from bespeak.agent.client.sender import derived_id, read_token
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.errors import ConfigError

@@ -11,8 +11,8 @@ from lsprotocol import types
 
 from bespeak.app.lsp.cursor import Positions
 from bespeak.checks.lint.config import Configs, Judge, relative_to
+from bespeak.checks.lint.document import read_subject
 from bespeak.checks.lint.project import STDIN, Deployments, Options, Project, looks_ours
-from bespeak.checks.lint.reading import read_subject
 from bespeak.checks.lint.subject import Kind, Subject
 from bespeak.checks.lint.suppress import UNUSED, read_baseline
 from bespeak.contract.catalog.catalog import Catalog

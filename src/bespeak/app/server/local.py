@@ -8,8 +8,7 @@ from pathlib import Path
 
 from bespeak.agent.client.agtp_transport import InProcess
 from bespeak.agent.client.connect import async_block
-from bespeak.agent.client.credentials import TokenSource, bearer_of, caller_id, read_signer
-from bespeak.agent.client.sender import RetryPolicy, Sender
+from bespeak.agent.client.sender import RetryPolicy, Sender, TokenSource, bearer_of, caller_id, read_signer
 from bespeak.agent.client.service import ServiceClient
 from bespeak.app.authoring.app import App
 from bespeak.app.server.assembly import Assembled, Keeper, now

@@ -16,7 +16,7 @@ from bespeak.checks.evolution.change import (
     wire,
 )
 from bespeak.checks.evolution.endpoint_diff import diff_endpoints, path_shape
-from bespeak.checks.lint.failed_check import describe
+from bespeak.checks.lint.subject import describe
 from bespeak.contract.catalog.catalog import parse_version
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect, is_of_server

@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bespeak.checks.lint.config import Config, Configs, Judge, relative_to
-from bespeak.checks.lint.document import Checked, Examined, Times, check, examine, order, settle
-from bespeak.checks.lint.failed_check import failed_document
-from bespeak.checks.lint.reading import python_subject
+from bespeak.checks.lint.document import Checked, Examined, Times, check, examine, order, python_subject, settle
 from bespeak.checks.lint.registration import check_compositions, check_service, effective_policies
 from bespeak.checks.lint.rules.composition import STEP
-from bespeak.checks.lint.subject import LintContext
+from bespeak.checks.lint.subject import LintContext, failed_document
 from bespeak.checks.lint.suppress import NAME, Baseline
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.catalog.document import load_bundled, open_catalog

@@ -8,8 +8,8 @@ from dataclasses import fields, is_dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Final
 
-from bespeak.checks.lint.failed_check import attempt
 from bespeak.checks.lint.rules import composition, error, handler, method, path, policy, schema, semantic
+from bespeak.checks.lint.subject import attempt
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition

@@ -8,9 +8,8 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Final, NamedTuple
 
-from bespeak.checks.lint import failed_check, served, suppress
+from bespeak.checks.lint import served, subject, suppress
 from bespeak.checks.lint.rules import (
-    ai_discovery,
     composition,
     error,
     handler,
@@ -19,7 +18,6 @@ from bespeak.checks.lint.rules import (
     method,
     path,
     policy,
-    reference,
     review,
     schema,
     security,
@@ -37,8 +35,8 @@ from bespeak.text.diagnostics.report import page_of
 from bespeak.text.reading import rules as reading
 
 RULES: Final = declared_in(  # All rules by id. A server registers with only a few of them and does not load this table.
-    *(manifest, ai_discovery, method, path, semantic, intent, vocabulary),
-    *(schema, reference, error, handler, policy, composition, security, review),
+    *(manifest, method, path, semantic, intent, vocabulary),
+    *(schema, error, handler, policy, composition, security, review),
 )
 
 EndpointCheck = Callable[[Declared, LintContext], Iterable[Diagnostic]]
@@ -103,7 +101,7 @@ PASSES: Final = (  # Passes in the order of the draft.
         "every endpoint has valid schemas for input and output, and names its errors",
         ("J62", "J63", "J64", "X92"),
         endpoint=(schema.check, error.check, security.check_schemas),
-        document=(reference.check_document, schema.check_document),
+        document=(schema.check_shared, schema.check_document),
     ),
 )
 
@@ -116,17 +114,17 @@ def pass_of(rule: str) -> int:
 DOCUMENTS: Final[tuple[DocumentCheck, ...]] = (  # Checks of whole documents other than AGIS; each check knows its kind.
     manifest.check_document,
     composition.check_document,
-    ai_discovery.check_document,
+    manifest.check_ai,
     review.check_document,
 )
 
 
-ALWAYS: Final = frozenset({reading.UNREADABLE.id, reading.MALFORMED.id, failed_check.FAILED.id})
+ALWAYS: Final = frozenset({reading.UNREADABLE.id, reading.MALFORMED.id, subject.FAILED.id})
 """Rules that no selection turns off: without them a part that was not checked would look like one without faults."""
 
 _DECLARED: Final = (  # The modules that declare rules, other than those of the passes and of extensions.
     *(reading, contract, catalog, state, documents),
-    *(suppress, failed_check, served),
+    *(suppress, subject, served),
 )
 
 _DIGITS: Final = str.maketrans("OIL", "011")  # letters that are mistyped for digits

@@ -1,9 +1,12 @@
-"""Subject of a check: a parsed document with its endpoints and their places, and the context for the rules."""
+"""What a check gets, a document with its endpoints and the context, and what is reported of a check that raises."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bespeak.contract.catalog.catalog import Catalog
@@ -11,9 +14,9 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
 from bespeak.contract.service import Vocabulary
-from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Located, Rule, brief, declared_in
 from bespeak.text.reading.table import as_mapping
-from bespeak.text.source.tree import Tree
+from bespeak.text.source.tree import Location, Tree
 
 if TYPE_CHECKING:
     from bespeak.documents.agis.document import AgisDocument
@@ -82,3 +85,32 @@ class LintContext:
     allowed_verbs: frozenset[str] = frozenset()  # verbs, in capitals, that the author exempts from passes 2 and 3
     agis: bool = True  # True for an AGIS document; elsewhere the catalog decides which verbs are valid
     allowed_segments: frozenset[str] = frozenset()  # path segments that the author exempts from pass 4
+
+
+FAILED: Final = Rule("D194", "check-failed", "MUST", "bespeak")
+
+_ADVICE: Final = "This is a bug in bespeak, and all other checks ran. Report it with the document."
+
+
+def attempt(*calls: tuple[Any, ...], endpoint: Located | None = None) -> Iterator[Diagnostic]:
+    """Yield the findings of checks, given with their arguments; of one that raises, a finding with the cause."""
+    for check, *arguments in calls:
+        try:
+            yield from check(*arguments)
+        except Exception as error:  # noqa: BLE001 - no rule may stop the others
+            ids = list(declared_in(sys.modules[check.__module__]))
+            rules = f" of {ids[0]} to {ids[-1]}" if ids else ""
+            message = f"the check {check.__module__.rpartition('.')[2]}.{check.__name__}{rules} {describe(error)}"
+            yield FAILED.inside("", message, _ADVICE) if endpoint is None else FAILED.at(endpoint, "", message, _ADVICE)
+
+
+def failed_document(what: str, error: Exception, file: str) -> Diagnostic:
+    """Report that a whole document could not be read or fixed."""
+    return FAILED.found(f"{what} {describe(error)}", Location(file), advice=_ADVICE)
+
+
+def describe(error: Exception) -> str:
+    """Describe an exception and the line of bespeak that raised it."""
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    place = f" at {Path(last[0].filename).name}:{last[0].lineno}" if last else ""
+    return f"failed with {type(error).__name__}: {brief(str(error))}{place}"

@@ -17,11 +17,10 @@ from bespeak.contract.endpoint import Semantic
 from bespeak.contract.grammar.syntax import TemplateSet, leaking_segment, parse_template
 from bespeak.documents.adoption.evidence import acts
 from bespeak.documents.adoption.facade import UNSURE, Candidate, Guess, Risk
-from bespeak.documents.adoption.impact_guess import guess_impact
 from bespeak.documents.adoption.naming import is_plural, main_class, plural, singular, words
 from bespeak.documents.adoption.path_choice import RELATING, PathChoice, choose_path, other_paths, topic_of
 from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
-from bespeak.documents.adoption.verb_choice import VerbChoice, choose_verb, is_list
+from bespeak.documents.adoption.verb_choice import VerbChoice, choose_verb, guess_impact, is_list
 from bespeak.documents.adoption.verb_words import LIGHT, bare_words, heads_of, is_verb
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.language.consistency import judge

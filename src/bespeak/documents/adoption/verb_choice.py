@@ -1,19 +1,20 @@
-"""The verb of a candidate, always from the catalog (AGTP-API 14.1): by its words, then by its method."""
+"""The verb of the catalog for a candidate, and the impact of a call under it, whether it may be repeated."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.documents.adoption.evidence import contradicts, only_reads
-from bespeak.documents.adoption.facade import READING, Candidate
-from bespeak.documents.adoption.naming import is_plural, main_class, words
+from bespeak.documents.adoption.evidence import acts, contradicts, only_reads
+from bespeak.documents.adoption.facade import READING, UNSURE, Candidate, Guess, Risk
+from bespeak.documents.adoption.naming import is_plural, main_class, singular, words
 from bespeak.documents.adoption.verb_words import METHODS, Said, change_words, changes, said_words, tool_words
 from bespeak.text.language.consistency import fitting_verbs, third_person
-from bespeak.text.language.lexicon import meanings
+from bespeak.text.language.lexicon import NOT_UNDOING, meanings
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.sentence import word_lists, word_pairs, word_set
 from bespeak.text.language.verb_form import action_intent
@@ -196,3 +197,232 @@ def is_list(candidate: Candidate) -> bool:
     segment = (candidate.name if candidate.path is None else candidate.path).rstrip("/").rpartition("/")[2]
     last = words(segment)
     return bool(said & _LIST_WORDS) or ("{" not in segment and bool(last) and is_plural(last[-1]))
+
+
+_RECORDS: Final = word_set("version revision history event comment snapshot log entry activity annotation")
+"""Things that are added to a history and not replaced."""
+_ADDING: Final = re.compile(
+    r"\b(?:add|append|creat|record|publish|post|sav|upload|start)(?:e?s|ing|e)? "
+    r"(?:(?:a|an|another|one|more|new|next|further) )*(?:\w+ )?"
+    rf"(?P<record>{'|'.join(sorted(_RECORDS))})s?\b"
+)
+
+
+def adds_record(candidate: Candidate) -> str:
+    """Return why each PUT adds a record, such as another version; empty if nothing says so."""
+    if candidate.method != "PUT":
+        return ""
+    if candidate.successes == {"201"}:
+        return "each PUT is answered with 201, so it creates something"
+    last = (candidate.path or "").rstrip("/").rpartition("/")[2]
+    named = words(last) if "{" not in last else []
+    # `/comments/{id}` names one comment, which a PUT replaces; `/comments` gets another one.
+    if named and singular(named[-1]) in _RECORDS:
+        return f"a PUT to '{last}' may add to a history"
+    text = " ".join(words(f"{candidate.summary[:500]} {candidate.description[:500]}"))
+    found = _ADDING.search(text.lower())
+    return f"its text says that it adds: '{found.group()}'" if found else ""
+
+
+_READ_CATEGORIES: Final = frozenset({"discovery", "retrieval", "analysis"})
+_UNDONE_BY: Final = word_set(  # verbs that another verb of the catalog undoes
+    "PAUSE RESUME ENABLE DISABLE ACTIVATE DEACTIVATE ARCHIVE UNARCHIVE LINK UNLINK ATTACH DETACH SUBSCRIBE UNSUBSCRIBE "
+    "BIND UNBIND MOUNT UNMOUNT CORDON UNCORDON FOLLOW SUSPEND REINSTATE CONNECT DISCONNECT ASSIGN UNASSIGN PAIR UNPAIR "
+    "BLOCK ALLOW"
+)
+_OF_SESSIONS: Final = frozenset({"logout", "signout", "logoff"})  # Only the owner of a password can undo these.
+_OVERWRITING: Final = word_set(  # verbs and words that only replace values
+    "UPDATE MODIFY REPLACE SET CHANGE EDIT REVISE ADJUST AMEND ALTER CONFIGURE RENAME MOVE PATCH UPSERT LOCK PIN "
+    "TOGGLE TAG LABEL SWITCH HIDE MUTE"
+)
+_UNDOING: Final = ("un", "dis", "de")  # prefixes of words for taking back: doing it again restores what was
+_LEAVING: Final = word_set(
+    "message mail email sms fax call notification invitation tweet dispatch payment charge payout refund transfer "
+    "transaction purchase order donation"
+)
+"""Things that have left, or money that has moved, once they exist; deleting the record does not bring them back."""
+_AGAINST: Final = {  # capabilities that contradict an impact (AGIS 6.2)
+    "informational": frozenset({"transaction", "modification", "creation"}),
+    "reversible": frozenset({"discovery", "retrieval"}),
+    "irreversible": _READ_CATEGORIES,
+}
+_FINAL: Final = re.compile(  # words of a description for what cannot be undone
+    r"can(?:no|')t be (?:undone|reverted|recovered)|irreversibl[ey]|permanent(?:ly)?|unrecoverabl[ey]"
+    r"|(?:is|are|be) lost|overwrit(?:es?|ten|ing)",
+    re.IGNORECASE,
+)
+_SEEN: Final = 4_000
+_TRIED: Final = frozenset({"test", "try", "ping", "chat"})
+"""Words that look like reading but may act: a test mail is sent, a test hook is called."""
+_IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
+"""Methods whose effect a repetition does not add to. A GET that acts after all keeps to nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImpactGuess:
+    """Impact, capability and idempotency, with the guesses behind them."""
+
+    impact: str
+    capability: str
+    is_idempotent: bool
+    confidence: float  # confidence of the endpoint in its outcome
+    guesses: tuple[Guess, ...]
+
+
+class _Impact(NamedTuple):
+    """An impact with its reason, how sure it is, and what it may be instead."""
+
+    impact: str
+    why: str
+    confidence: float
+    otherwise: str
+
+
+def guess_impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> ImpactGuess:
+    """Guess the impact of a call, whether it may be repeated, and its capability."""
+    judge = _impact if candidate.method else _impact_without_method
+    impact, why, sure, other = judge(candidate, choice, catalog)
+    grave = impact == "irreversible" or (impact == "informational" and not candidate.claims_to_read)
+    risk: Risk = "high" if grave else "medium" if impact == "reversible" else "low"
+    adding = adds_record(candidate)
+    if not adding and impact != "informational":
+        adding = _adds_again(candidate, choice, catalog)
+    repeatable = candidate.method in _IDEMPOTENT and not adding
+    idempotent = impact == "informational" or repeatable or (candidate.idempotent is True and not adding)
+    outcome = 0.9 if impact == "informational" else 0.8
+    said = f"{'may' if idempotent else 'may not'} be repeated"
+    repeated = adding or _repetition_reason(candidate, impact)
+    sure_of_it = 0.8 if candidate.method not in ("POST", None) else 0.7
+    of_repeating: Risk = "medium" if idempotent and impact != "informational" else "low"
+    guesses = [
+        Guess("/semantic/impact", f"impact {impact}", why, sure, other, risk),
+        Guess("/semantic/is_idempotent", said, repeated, sure_of_it, risk=of_repeating),
+        Guess("/semantic/confidence", f"confidence {outcome}", "descriptions do not state a confidence", 0.5),
+    ]
+    verb = catalog.verbs[choice.verb]
+    capability = next((name for name in verb.categories if name not in _AGAINST[impact]), "")
+    if not capability:
+        capability = "retrieval" if impact == "informational" else "transaction"
+        why = f"{choice.verb} is {verb.categories[0]} in the catalog, which contradicts impact {impact}"
+        guesses.append(Guess("/semantic/capability", f"capability {capability}", why, 0.5, risk="medium"))
+    elif candidate.method is None:
+        # AGIS C.3(d): a person classifies the capability of a tool.
+        why = f"the catalog has {choice.verb} as {capability}"
+        guesses.append(Guess("/semantic/capability", f"capability {capability}", why, 0.7))
+    return ImpactGuess(impact, capability, idempotent, outcome, tuple(guesses))
+
+
+def _adds_again(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> str:
+    """Return why a hint that a call may be repeated is not believed: a second mail is not the first one."""
+    pays = catalog.verbs[choice.verb].categories[0] == "transaction"
+    adds = pays or main_class(choice.verb.lower()) in ("CREATE", "SEND")
+    reason = f"{choice.verb} may add something each time, although its hints say else"
+    return reason if candidate.idempotent and adds else ""
+
+
+def _repetition_reason(candidate: Candidate, impact: str) -> str:
+    if impact == "informational" and (candidate.method is None or not candidate.claims_to_read):
+        return "reading can be repeated"
+    if candidate.method:
+        return f"{candidate.method} repeats like that in HTTP"
+    return "its hints say so" if candidate.idempotent else "nothing says that it can be repeated"
+
+
+def _impact_without_method(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> _Impact:
+    """Guess by words and hints, which an upstream that nobody has checked gives about itself.
+
+    A hint can confirm the words but never overrule them. A call is informational only if nothing says that it changes
+    something: no word, no field, no hint. Of two that contradict each other, the worse counts.
+    """
+    word, source = next(change_words(candidate), ("", ""))
+    sign = f"{source} says '{word}'" if word else next(iter(candidate.signs), "")
+    sign = f"its field '{candidate.program}' holds a program" if candidate.program else sign
+    sign = sign or (f"'{choice.word}' changes something" if changes(choice.word) and not candidate.read_only else "")
+    sign = sign or (f"'{choice.word}' may act" if choice.word in _TRIED and not candidate.read_only else "")
+    if candidate.destructive is not True and not sign:
+        if candidate.read_only:
+            return _Impact("informational", "its hints say that it only reads", 0.8, "")
+        clear = choice.word and choice.word not in _TRIED and choice.confidence >= UNSURE
+        reads = main_class(choice.verb.lower()) in ("READ", "ANALYZE") and not changes(choice.word)
+        if candidate.read_only is None and clear and reads:
+            return _Impact("informational", f"'{choice.word}' only reads", 0.6, "irreversible")
+    found = _change_of(candidate, choice, catalog)
+    if not candidate.read_only:
+        return found
+    why = f"{sign or found.why}, although its hints say that it only reads"
+    return _Impact(found.impact, why, min(found.confidence, 0.4), "informational")
+
+
+def _change_of(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> _Impact:
+    """Guess whether a change can be undone, for a call without a method."""
+    verb, word = choice.verb, choice.word
+    if candidate.program:
+        return _Impact("irreversible", f"its field '{candidate.program}' holds a program", 0.8, "informational")
+    if candidate.destructive:
+        return _Impact("irreversible", "its hints say that it is destructive", 0.8, "reversible")
+    if final := _FINAL.search(candidate.description[:_SEEN]):
+        return _Impact("irreversible", f"its description says '{final.group().lower()}'", 0.8, "reversible")
+    if candidate.signs and not changes(verb):
+        return _Impact("irreversible", candidate.signs[0], 0.5, "reversible")
+    if undone := _undone_by_call(verb, word):
+        return undone
+    if verb in _OVERWRITING and (not word or word.upper() in _OVERWRITING):
+        return _overwritten(candidate)
+    if candidate.is_undone and _can_be_taken_back(candidate, verb, catalog):
+        return _Impact("reversible", "another tool deletes or reverses it", 0.6, "irreversible")
+    return _Impact("irreversible", "nothing says that it can be undone", 0.6, "reversible")
+
+
+def _undone_by_call(verb: str, word: str) -> _Impact | None:
+    if verb in _UNDONE_BY and word not in _OF_SESSIONS:
+        return _Impact("reversible", f"another call undoes {verb}", 0.6, "irreversible")
+    if word.startswith("un") and _takes_back(word):
+        return _Impact("reversible", f"doing it again undoes '{word}'", 0.6, "irreversible")
+    return None
+
+
+def _overwritten(candidate: Candidate) -> _Impact:
+    if candidate.has_readable_state:
+        return _Impact("reversible", "the former state can be read and written back", 0.6, "irreversible")
+    return _Impact("reversible", "the former values can be written back", 0.5, "irreversible, if nobody knows them")
+
+
+def _impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> _Impact:
+    method, verb, word = candidate.method, choice.verb, choice.word
+    if candidate.claims_to_read:
+        acting = acts(candidate) or choice.refused
+        sign = f"its words say '{acting}'" if acting else next(iter(candidate.signs), "")
+        sign = f"its field '{candidate.program}' holds a program" if candidate.program else sign
+        if sign:  # what the importer itself doubts is never informational
+            return _Impact("irreversible", f"{sign}, although {method} should only read", 0.4, "informational")
+        return _Impact("informational", f"{method} changes nothing", 0.9, "")
+    says_change = bool(candidate.program or candidate.signs)
+    if method == "POST" and not says_change and is_reading(verb, catalog) and only_reads(candidate, word):
+        return _Impact("informational", f"'{word}' only reads, although it is a {method}", 0.7, "irreversible")
+    if undone := _undone_by_call(verb, word):
+        return undone
+    if method == "DELETE":
+        if _takes_back(word or choice.refused):
+            return _Impact("reversible", f"doing it again undoes '{word or choice.refused}'", 0.5, "irreversible")
+        if candidate.is_undone:
+            return _Impact("reversible", "another call of the description restores it", 0.5, "irreversible")
+        return _Impact("irreversible", "deleted data is lost", 0.9, "reversible, if it can be restored")
+    marked = (method, word) == ("PATCH", "mark")  # a POST that marks as lost may decide something for good
+    if verb in _OVERWRITING and (not word or marked or word.upper() in _OVERWRITING) and not changes(choice.refused):
+        return _overwritten(candidate)
+    if candidate.is_undone and _can_be_taken_back(candidate, verb, catalog):
+        return _Impact("reversible", "another call of the description deletes or corrects it", 0.6, "irreversible")
+    return _Impact("irreversible", f"nothing says that a {method} can be undone", 0.6, "reversible")
+
+
+def _takes_back(word: str) -> bool:
+    rests = (word.removeprefix(prefix) for prefix in _UNDOING if word.startswith(prefix))
+    return any(operation_classes(rest) is not None for rest in rests) and word not in NOT_UNDOING
+
+
+def _can_be_taken_back(candidate: Candidate, verb: str, catalog: Catalog) -> bool:
+    """Return True unless something has been sent, paid or destroyed."""
+    if main_class(verb.lower()) in ("", "SEND", "DELETE") or "transaction" in catalog.verbs[verb].categories[:1]:
+        return False
+    literals = [words(part) for part in (candidate.path or "").split("/") if part and "{" not in part]
+    return not literals or singular(literals[-1][-1] if literals[-1] else "") not in _LEAVING

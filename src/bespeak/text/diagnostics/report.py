@@ -100,7 +100,7 @@ class Finding:
     """Reported diagnostic, with its fingerprint and its fix as text."""
 
     diagnostic: Diagnostic
-    fingerprint: str = ""  # identity that is stable when the text around it moves; see `bespeak.checks.lint.config`
+    fingerprint: str = ""  # identity that is stable when the text around it moves; see `bespeak.checks.lint.suppress`
     edits: tuple[Replacement, ...] = ()
 
     @property

@@ -20,7 +20,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.text.diagnostics.diagnostic import Diagnostic, declared_in
 from bespeak.text.diagnostics.report import page_of
-from bespeak.text.language.method_word import HTTP_METHODS
+from bespeak.text.language.verb_form import HTTP_METHODS
 
 Check = Callable[..., list[str]]
 

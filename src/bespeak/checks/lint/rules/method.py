@@ -15,7 +15,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief
 from bespeak.text.source.tree import Change
 
 if TYPE_CHECKING:
-    from bespeak.text.language.method_word import Kind, MethodFault
+    from bespeak.text.language.verb_form import FaultKind, MethodFault
 
 SYNTAX: Final = Rule("M201", "method-syntax", "MUST", "AGTP-API 3.2")
 UNKNOWN: Final = Rule("M202", "unknown-method", "MUST", "AGTP-API 3.2, 4.5", fix="unsafe")
@@ -23,7 +23,7 @@ LEGACY: Final = Rule("M203", "legacy-method", "MUST", "AGTP-API 3.6", fix="unsaf
 DEPRECATED: Final = Rule("M204", "deprecated-method", "SHOULD", "AGTP-API 4.2", fix="unsafe")
 NOT_ADMITTED: Final = Rule("M205", "unreachable-method", "SHOULD", "AGTP-API 9.2")
 
-_BY_KIND: Final[dict[Kind, Rule]] = {  # AGIS rule for each kind of fault.
+_BY_KIND: Final[dict[FaultKind, Rule]] = {  # AGIS rule for each kind of fault.
     "whitespace": Rule("M210", "method-with-whitespace", "MUST", "AGIS 4.1(a)", fix="unsafe"),
     "inflected": Rule("M211", "inflected-method", "MUST", "AGIS 4.1(b)", fix="unsafe"),
     "characters": Rule("M212", "method-characters", "MUST", "AGIS 4.1(c)", fix="unsafe"),
@@ -128,7 +128,7 @@ def _check_word(declared: Declared, context: LintContext, *, in_class: bool) -> 
 def _faults(method: str, allowed: bool, catalog: Catalog, unknown: str) -> Iterator[MethodFault]:
     """Yield the faults that apply with this catalog; `unknown` is the advice for a word without a similar verb."""
     # A plain server does without English.
-    from bespeak.text.language.method_word import judge_method, may_be_foreign  # noqa: PLC0415
+    from bespeak.text.language.verb_form import judge_method, may_be_foreign  # noqa: PLC0415
 
     for fault in judge_method(method):
         if allowed and fault.kind in _WORDS and method.isalpha():
