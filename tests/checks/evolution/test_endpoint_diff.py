@@ -8,7 +8,7 @@ import pytest
 from tests.checks.evolution.contracts import BOOK, MIRRORED, book, told
 
 from bespeak.checks.evolution.change import ChangeList, ContractChange
-from bespeak.checks.evolution.endpoint_diff import diff_endpoints, diff_semantics, path_shape
+from bespeak.checks.evolution.contract_diff import diff_endpoints, diff_semantics, path_shape
 from bespeak.contract.endpoint import DeclaredError, Deprecation
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.limits import read_cost

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from bespeak.text.diagnostics.diagnostic import Diagnostic, Normative, Rule, Severity
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Normative, Rule, Severity, brief
 from bespeak.text.source.tree import Location
 
 Kind = Literal["added", "removed", "narrowed", "widened", "changed"]
@@ -139,6 +139,12 @@ class ChangeList:
         if bool(before) != bool(after):
             rule, level, message, advice = turned_on if after else turned_off
             self.add(rule, level, pointer, message, advice, old=bool(before), new=bool(after))
+
+    def differ(self, pointer: str, before: Any, after: Any, told: Told) -> None:
+        """Add a change if two values differ; the message of `told` is what they are."""
+        rule, level, what, advice = told
+        if before != after:
+            self.add(rule, level, pointer, f"{what}: {brief(before)} -> {brief(after)}", advice, old=before, new=after)
 
     def add(
         self,

@@ -11,7 +11,7 @@ from datetime import date, datetime
 from typing import Any, Final, Literal
 
 from bespeak.checks.evolution import change as changes_
-from bespeak.checks.evolution import contract_diff, endpoint_diff, schema_diff
+from bespeak.checks.evolution import contract_diff, schema_diff
 from bespeak.checks.evolution.change import CATEGORIES, LEVELS, Category, ContractChange, Level
 from bespeak.contract.catalog.catalog import parse_version
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief, declared_in
@@ -164,7 +164,7 @@ TOO_SMALL: Final = Rule("C195", "version-bump-too-small", "SHOULD", "")
 
 # Every rule that a comparison of contracts can name, by id. Settings of the lint do not select them.
 _OWN: Final = {rule.id: rule for rule in (TOO_SMALL, INVALID, EXPIRED, UNUSED)}
-RULES: Final = dict(sorted({**declared_in(changes_, contract_diff, endpoint_diff, schema_diff), **_OWN}.items()))
+RULES: Final = dict(sorted({**declared_in(changes_, contract_diff, schema_diff), **_OWN}.items()))
 
 Bump = Literal["none", "patch", "minor", "major"]
 Step = Literal["backwards", "none", "patch", "minor", "major"]
