@@ -162,8 +162,6 @@ _HOMES = {
     "Redirect": "contract.policy",
     "Refusal": "contract.handler",
     "RemoteProtocolError": "errors",
-    "Reply": "agent.client.reply",
-    "ReplyError": "agent.client.reply",
     "Report": "extensions.reports.report",
     "RetryPolicy": "agent.client.sender",
     "Run": "extensions.workflows.functions",
