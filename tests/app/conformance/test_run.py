@@ -13,7 +13,7 @@ import trustme
 from tests.cases import rows
 
 from bespeak.agent.client.errors import UnreachableError
-from bespeak.app.conformance.checks import negotiation
+from bespeak.app.conformance.checks import calls
 from bespeak.app.conformance.run import CHECKS, ITEMS, ConformanceReport, run_conformance
 from bespeak.app.conformance.subject import PROBE_AGENT, PROBE_FIELD, Verdict
 from bespeak.contract.catalog.document import load_bundled
@@ -304,7 +304,7 @@ async def test_with_synthesis_enabled_proposals_are_refused_approved_and_release
 
 
 async def test_pending_proposals_are_followed_a_few_times(mini: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(negotiation, "_POLL_SECONDS", 0)
+    monkeypatch.setattr(calls, "_POLL_SECONDS", 0)
     _policies(synthesis_enabled=True)(mini)
     mini.pending = True
     report = await run(mini)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from bespeak.agent.client.agtp_transport import choose_tls
 from bespeak.agent.client.errors import UnreachableError
-from bespeak.app.conformance.checks import calls, manifest, negotiation, refusals
+from bespeak.app.conformance.checks import calls, manifest, refusals
 from bespeak.app.conformance.subject import (
     SEVERITY,
     Check,
@@ -88,7 +87,12 @@ class ConformanceReport:
             yield None, ""
             yield self.verdict(item), f"{item:<9} {self.verdict(item):<15} {title}"
             for result in self.of_item(item):
-                yield from _result_lines(result)
+                outcome, check = result.outcome, result.check
+                yield outcome.verdict, f"  {check.id:<9} {outcome.verdict:<14} {check.title} ({check.section})"
+                if outcome.note and outcome.verdict is not Verdict.PASS:
+                    yield None, f"            {printable(outcome.note)}"
+                if outcome.verdict in (Verdict.FAIL, Verdict.WARN, Verdict.COULD_NOT_TELL):
+                    yield from ((None, f"            {printable(str(seen))}") for seen in outcome.evidence[:3])
         counts = Counter(result.outcome.verdict for result in self.results)
         yield None, ""
         yield None, ", ".join(f"{counts[verdict]} {verdict}" for verdict in reversed(SEVERITY) if counts[verdict])
@@ -105,20 +109,8 @@ class ConformanceReport:
         }
 
 
-def _result_lines(result: CheckResult) -> Iterator[tuple[Verdict | None, str]]:
-    outcome, check = result.outcome, result.check
-    yield outcome.verdict, f"  {check.id:<9} {outcome.verdict:<14} {check.title} ({check.section})"
-    if outcome.verdict is Verdict.PASS:
-        return
-    if outcome.note:
-        yield None, f"            {printable(outcome.note)}"
-    if outcome.verdict in (Verdict.FAIL, Verdict.WARN, Verdict.COULD_NOT_TELL):
-        for seen in outcome.evidence[:3]:
-            yield None, f"            {printable(str(seen))}"
-
-
-_GROUPS: Final = (manifest.CHECKS, refusals.CHECKS, negotiation.CHECKS, calls.CHECKS)
-CHECKS: Final[tuple[Check, ...]] = tuple(sorted(chain.from_iterable(_GROUPS), key=lambda check: check.id))
+_ALL: Final = (*manifest.CHECKS, *refusals.CHECKS, *calls.CHECKS)
+CHECKS: Final[tuple[Check, ...]] = tuple(sorted(_ALL, key=lambda check: check.id))
 """All checks, in the order of the items of AGTP-API 13.1. Those about all exchanges, `core`, run last."""
 
 

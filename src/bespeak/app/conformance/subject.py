@@ -31,7 +31,6 @@ _CALLER: Final = re.compile(r"agent|identity|credential|caller|principal|canonic
 """Words in the error code of a refusal that is about the caller: servers differ in their codes."""
 
 _SHOWN: Final = 240  # limit of shown evidence; `bespeak call` shows the whole response
-_CHUNK: Final = 65536
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ async def _exchange(host: str, port: int, tls: ssl.SSLContext | None, data: byte
         while not isinstance(event := reader.next_event(), ResponseMessage):
             if isinstance(event, Malformed):
                 raise RemoteProtocolError(event.message)
-            received = await incoming.read(_CHUNK)
+            received = await incoming.read(65536)
             if not received:
                 raise RemoteProtocolError("the server closed the connection before the response was complete")
             reader.receive_data(received)
@@ -411,11 +410,6 @@ class Subject:
     def method_policy(self) -> Mapping[str, Any]:
         return mapping(self.policies.get("methods"))
 
-    @property
-    def accepts_wildcards(self) -> bool:
-        """True if the server admits calls of undeclared endpoints by mutual consent."""
-        return self.policies.get("wildcards_accepted") is True
-
 
 def _hosted_ids(hosted: Any) -> list[str]:
     """Return ids of hosted agents, those with most methods first; the format of an entry is up to the operator."""
@@ -476,9 +470,8 @@ class Check:
     needs_manifest: bool = True  # True if the check compares the server with its manifest
 
     def judge(self, outcome: CheckOutcome) -> CheckOutcome:
-        if self.level == "SHOULD" and outcome.verdict is Verdict.FAIL:
-            return replace(outcome, verdict=Verdict.WARN)
-        return outcome
+        weaker = self.level == "SHOULD" and outcome.verdict is Verdict.FAIL
+        return replace(outcome, verdict=Verdict.WARN) if weaker else outcome
 
 
 def _outcome(verdict: Verdict, note: str, *evidence: Exchanged) -> CheckOutcome:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from itertools import chain
 from typing import Any, Final
 
 import jsonschema_rs
@@ -43,7 +42,7 @@ from bespeak.protocol.exchange.headers import MEDIA_JSON, MEDIA_MANIFEST, essenc
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.reading.json_data import decode_json
 
-_TOGGLES: Final = ("wildcards_accepted", "anonymous_discovery", "synthesis_enabled")
+_TOGGLES: Final = ("wildcards_accepted", "anonymous_discovery", "synthesis_enabled", "scope_required_for_invocation")
 # Fields of a handler binding, which a server might also publish beside it.
 _BINDING: Final = (
     *("function", "recipe", "url", "headers", "input_transform", "output_transform", "error_map", "timeout_seconds"),
@@ -85,10 +84,14 @@ async def _has_its_media_type(subject: Subject) -> CheckOutcome:
     return failed(f"the content type is {media!r}, expected {MEDIA_MANIFEST}", seen)
 
 
+def _wrong(at: str, block: Mapping[str, Any], kind: type, *names: str) -> Iterator[str]:
+    """Name the members of a block that are not of a type."""
+    return (f"{at}{name} is {block.get(name)!r}" for name in names if not isinstance(block.get(name), kind))
+
+
 def _structure_faults(manifest: Mapping[str, Any]) -> Iterator[str]:
     server = mapping(manifest.get("server"))
-    texts = ("server_id", "operator", "contact")
-    yield from (f"server.{name} is {server.get(name)!r}" for name in texts if not isinstance(server.get(name), str))
+    yield from _wrong("server.", server, str, "server_id", "operator", "contact")
     for name in ("issued", "updated"):
         if not _is_time(server.get(name)):
             yield f"server.{name} is {server.get(name)!r}, not an ISO 8601 time"
@@ -99,14 +102,10 @@ def _structure_faults(manifest: Mapping[str, Any]) -> Iterator[str]:
     # The manifest was requested without an identity.
     if manifest.get("agent_disclosure") in ("private", "authenticated") and manifest.get("hosted_agents"):
         yield f"hosted_agents is not empty although agent_disclosure is {manifest['agent_disclosure']}"
-    policies = mapping(manifest.get("policies"))
-    for name in _TOGGLES:
-        if not isinstance(policies.get(name), bool):
-            yield f"policies.{name} is {policies.get(name)!r}"
-    # These two have a default (8.7).
-    if not isinstance(policies.get("scope_required_for_invocation", True), bool):
-        yield f"policies.scope_required_for_invocation is {policies['scope_required_for_invocation']!r}"
-    depth = policies.get("max_synthesis_depth", 10)
+    # The last two have a default (8.7).
+    policies = {"scope_required_for_invocation": True, "max_synthesis_depth": 10, **mapping(manifest.get("policies"))}
+    yield from _wrong("policies.", policies, bool, *_TOGGLES)
+    depth = policies["max_synthesis_depth"]
     if not isinstance(depth, int) or isinstance(depth, bool) or depth < 1:
         yield f"policies.max_synthesis_depth is {depth!r}"
 
@@ -166,12 +165,13 @@ async def _is_only_for_the_server(subject: Subject) -> CheckOutcome:
     return undecided(seen) or could_not_tell(f"answered {seen.status}, neither candidates nor the manifest", seen)
 
 
-def _binding_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
-    handler = mapping(endpoint.get("handler"))
-    if handler.get("type") not in HANDLER_TYPES:
-        yield f"{_named(endpoint)}: handler.type is {handler.get('type')!r}"
-    yield from (f"{_named(endpoint)} shows handler.{name}" for name in handler if name != "type")
-    yield from (f"{_named(endpoint)} shows {name}, a part of its binding" for name in _BINDING if name in endpoint)
+def _binding_faults(endpoints: list[Mapping[str, Any]]) -> Iterator[str]:
+    for endpoint in endpoints:
+        handler = mapping(endpoint.get("handler"))
+        if handler.get("type") not in HANDLER_TYPES:
+            yield f"{_named(endpoint)}: handler.type is {handler.get('type')!r}"
+        yield from (f"{_named(endpoint)} shows handler.{name}" for name in handler if name != "type")
+        yield from (f"{_named(endpoint)} shows {name}, a part of its binding" for name in _BINDING if name in endpoint)
 
 
 _REQUIRED: Final[Mapping[str, type]] = {
@@ -300,8 +300,7 @@ def _semantic_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
         yield f"semantic.confidence is {confidence!r}"
     if block.get("impact") not in IMPACTS:
         yield f"semantic.impact is {block.get('impact')!r}"
-    if not isinstance(block.get("is_idempotent"), bool):
-        yield f"semantic.is_idempotent is {block.get('is_idempotent')!r}"
+    yield from _wrong("semantic.", block, bool, "is_idempotent")
 
 
 async def _is_exposed(subject: Subject) -> CheckOutcome:
@@ -347,10 +346,6 @@ def _repeated(endpoints: list[Mapping[str, Any]]) -> Iterator[str]:
     return (f"{name} is published {count} times" for name, count in counts.items() if count > 1)
 
 
-def _bindings(endpoints: list[Mapping[str, Any]]) -> Iterator[str]:
-    return chain.from_iterable(map(_binding_faults, endpoints))
-
-
 CHECKS: Final = (
     Check("13.1-01a", "every endpoint has its eight required fields", "6.2", _is_complete),
     Check("13.1-01b", "methods and paths are well formed", "3.2, 3.6, 5.1, 5.2", _names_are_well_formed),
@@ -373,7 +368,7 @@ CHECKS: Final = (
         _is_only_for_the_server,
         needs_manifest=False,
     ),
-    Check("13.1-06a", "the manifest shows handler.type and nothing else of a handler", "8.9", _all(_bindings)),
+    Check("13.1-06a", "the manifest shows handler.type and nothing else of a handler", "8.9", _all(_binding_faults)),
     Check("13.1-09a", "every semantic block is complete and has valid values", "7.1", _each(_semantic_faults)),
     Check("13.1-13a", "DISCOVER /methods is answered", "5.8", _is_exposed, needs_manifest=False),
     Check("13.1-13b", "the inventory is a JSON array", "5.8", _is_an_array, needs_manifest=False),

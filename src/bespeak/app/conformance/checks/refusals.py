@@ -454,7 +454,7 @@ async def _uncredited(subject: Subject, endpoint: Mapping[str, Any]) -> CheckOut
 
 
 async def _without_consent(subject: Subject) -> CheckOutcome:
-    if not subject.accepts_wildcards:
+    if subject.policies.get("wildcards_accepted") is not True:
         return not_applicable("this server does not accept undeclared methods")
     seen = await subject.send("QUERY", subject.missing_path, {PROBE_FIELD: True})
     if seen.refuses_caller and subject.agent_id == PROBE_AGENT:  # a hosted agent may have consented
