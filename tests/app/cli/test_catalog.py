@@ -17,8 +17,7 @@ from tests.documents.agis_documents import booking
 
 from bespeak.app.cli.catalog import catalog
 from bespeak.app.cli.catalog_diff import catalog_diff
-from bespeak.app.cli.methods import methods
-from bespeak.app.cli.schema import schema
+from bespeak.app.cli.methods import methods, schema
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.documents.schemas import SCHEMAS, load_schema
 

@@ -20,8 +20,7 @@ from tests.process import serving
 import bespeak
 from bespeak.agent.client.errors import ServiceError
 from bespeak.agent.discovery.fetcher import Fetcher
-from bespeak.app.cli.document_source import open_agis_file, open_description
-from bespeak.app.cli.import_ import import_
+from bespeak.app.cli.import_ import import_, open_agis_file, open_description
 from bespeak.app.cli.mcp_source import named_server, open_tools
 from bespeak.contract.handler import McpServer
 from bespeak.contract.service import DataClass, DataManifest, Vocabulary

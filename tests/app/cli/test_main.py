@@ -24,7 +24,7 @@ from bespeak.app.cli.lint import lint
 from bespeak.app.cli.main import COMMANDS
 from bespeak.app.cli.review import review
 from bespeak.app.server.local import connect_local
-from bespeak.app.server.mcp_backend import ClientBackend
+from bespeak.app.server.mcp_stdio import ClientBackend
 from bespeak.contract.mcp_tool import SCHEMA, admit_partial, make_tools
 from bespeak.errors import ConfigError
 

@@ -14,7 +14,7 @@ from tests.people import URL, Reachable, reachable
 from tests.stateful import audited_backend
 
 from bespeak.app.server.http_face import mount_answers
-from bespeak.app.server.lifecycle import WebApplications
+from bespeak.app.server.serving import WebApplications
 from bespeak.app.server.settings import HttpAssembly
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings

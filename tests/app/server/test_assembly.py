@@ -17,8 +17,8 @@ from tests.service import AGENT, Bench, echo, make_endpoint
 import bespeak
 from bespeak import App, Context
 from bespeak.app.cli.agents import Issuer, enrol, filed_agents, issuer_of, read_key
+from bespeak.app.server import collector_paused
 from bespeak.app.server.assembly import assemble, first_written
-from bespeak.app.server.collector import collector_paused
 from bespeak.app.server.local import connect_local
 from bespeak.app.server.target import load_app
 from bespeak.contract.agent import Agent

@@ -17,7 +17,7 @@ from tests.stateful import StatefulBench
 
 from bespeak.app.server.http_face import make_face
 from bespeak.app.server.http_pages import Publishing
-from bespeak.app.server.lifecycle import WebApplications
+from bespeak.app.server.serving import WebApplications
 from bespeak.app.server.settings import HttpAssembly
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings

@@ -20,7 +20,7 @@ from tests.service import AGENT
 from bespeak import Policies
 from bespeak.agent.client.errors import Reply, UnreachableError
 from bespeak.app.server.local import connect_local
-from bespeak.app.server.mcp_backend import ClientBackend
+from bespeak.app.server.mcp_stdio import ClientBackend
 from bespeak.app.server.target import load_app
 from bespeak.contract.mcp_tool import make_tools
 from bespeak.contract.service import ServerIdentity

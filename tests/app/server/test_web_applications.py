@@ -21,7 +21,7 @@ from tests.service import build, echo, make_endpoint
 
 import bespeak
 from bespeak.app.server.http_face import make_a2a, mount_mcp, sdk_needed
-from bespeak.app.server.lifecycle import WebApplications
+from bespeak.app.server.serving import WebApplications
 from bespeak.app.server.settings import HttpAssembly, plan_settings
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
@@ -235,7 +235,7 @@ async def test_a_task_whose_server_is_killed_does_not_work_for_ever(tmp_path: Pa
 @pytest.mark.process
 def test_the_sdk_is_loaded_only_if_it_is_needed() -> None:
     code = (
-        "import sys, bespeak.app.cli.serve, bespeak.app.server.lifecycle, bespeak.app.server.http_pages;"
+        "import sys, bespeak.app.cli.serve, bespeak.app.server.serving, bespeak.app.server.http_pages;"
         "sys.exit(any(name.partition('.')[0] in ('a2a', 'google') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

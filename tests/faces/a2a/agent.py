@@ -20,8 +20,7 @@ from tests.service import AGENT
 from bespeak.app.server.assembly import Keeper
 from bespeak.app.server.http_face import make_face
 from bespeak.app.server.http_pages import Publishing
-from bespeak.app.server.lifecycle import WebApplications
-from bespeak.app.server.serving import assemble_target
+from bespeak.app.server.serving import WebApplications, assemble_target
 from bespeak.app.server.settings import HttpAssembly
 from bespeak.app.server.target import load_app
 from bespeak.contract.limits import RateLimits

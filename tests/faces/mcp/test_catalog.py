@@ -9,7 +9,7 @@ import pytest
 from tests.cases import rows
 from tests.faces.mcp.tools import endpoint
 
-from bespeak.app.server.mcp_backend import ClientBackend
+from bespeak.app.server.mcp_stdio import ClientBackend
 from bespeak.contract.mcp_tool import make_tools
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.faces.http.dispatched import DispatchBackend

@@ -244,7 +244,7 @@ async def test_offers_of_an_upstream_pass_the_gates_and_are_endpoints_elsewhere(
 
 async def test_offers_are_served_over_stdio_too(imported: Path) -> None:
     from bespeak.app.server.local import connect_local
-    from bespeak.app.server.mcp_backend import ClientBackend
+    from bespeak.app.server.mcp_stdio import ClientBackend
     from bespeak.faces.asking import Asking
     from bespeak.faces.mcp.server import ToolServer
     from bespeak.state.store.settings import MEMORY, CaseSettings, open_store

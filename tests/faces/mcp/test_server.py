@@ -64,9 +64,9 @@ async def test_an_exception_of_the_server_itself_is_not_shown(era: str, monkeypa
 
     async with Rooms().serving() as (server, _), connected(server, era) as client:
         await client.list_tools()
-        monkeypatch.setattr("bespeak.app.server.mcp_backend.ClientBackend.call", fail)
+        monkeypatch.setattr("bespeak.app.server.mcp_stdio.ClientBackend.call", fail)
         error = error_in(await client.call_tool("query_rooms", {}))
-        monkeypatch.setattr("bespeak.app.server.mcp_backend.ClientBackend.endpoints", fail)
+        monkeypatch.setattr("bespeak.app.server.mcp_stdio.ClientBackend.endpoints", fail)
         with pytest.raises(Exception, match=r"try again later|its log has the reason") as caught:
             await client.call_tool("query_rooms", {})
     assert "secret" not in f"{error} {caught.value}"

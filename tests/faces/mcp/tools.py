@@ -16,7 +16,7 @@ from tests.service import AGENT
 from bespeak import App, Context, Price, Refusal
 from bespeak.app.server.assembly import Keeper
 from bespeak.app.server.local import connect_local
-from bespeak.app.server.mcp_backend import ClientBackend
+from bespeak.app.server.mcp_stdio import ClientBackend
 from bespeak.app.server.serving import assemble_target
 from bespeak.app.server.settings import HttpAssembly
 from bespeak.app.server.target import Target, load_app

@@ -34,8 +34,8 @@ from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.data_set import DataSet, bind_sources
 from bespeak.contract.endpoint import Deprecation, Endpoint, Impact, Semantic
-from bespeak.contract.handler import COMPOSITION_FAILED, Composition, HandlerBinding, Needs, RegisteredFunction
-from bespeak.contract.limits import Cost, read_cost
+from bespeak.contract.handler import COMPOSITION_FAILED, Composition, Needs, RegisteredFunction
+from bespeak.contract.limits import read_cost
 from bespeak.contract.participant import Participant
 from bespeak.contract.policy import Policies, Redirect
 from bespeak.contract.procedure import Procedure, find_repeated
@@ -260,6 +260,10 @@ class App(Participation):
             prose = reading.prose
             if not (prose.intent or prose.outcome or (intent and outcome)):
                 raise _refusal(name, function, MISSING_TEXT, _NO_DOCSTRING)
+            declared_cost, faults = read_cost(cost or {})
+            if faults:
+                raise _refusal(name, function, COST, faults[0].message)
+            recipe = next((one for one, (describing, _) in self._recipes.items() if describing is function), None)
             endpoint = Endpoint(
                 method=method,
                 path=path,
@@ -281,11 +285,11 @@ class App(Participation):
                 input_schema=reading.input_schema,
                 output_schema=reading.output_schema,
                 errors=declare_errors(errors, prose.errors),
-                handler=self._handler(function, inline=inline),
+                handler=self._bind(function, inline=inline) if recipe is None else Composition(recipe=recipe),
                 namespace=namespace,
                 required_scopes=tuple(scopes),
                 deprecated=deprecated,
-                cost=_declared_cost(name, function, cost),
+                cost=declared_cost,
                 confirm=confirm,
                 internal=internal,
                 since=since,
@@ -533,11 +537,6 @@ class App(Participation):
         overrides = self._overrides
         return RegisteredFunction(function=dotted_name(function), target=function, inline=inline, overrides=overrides)
 
-    def _handler(self, function: Callable[..., Any], *, inline: bool) -> HandlerBinding:
-        """Return the binding of a function: the function itself, or the recipe that it describes."""
-        recipe = next((name for name, (describing, _) in self._recipes.items() if describing is function), None)
-        return self._bind(function, inline=inline) if recipe is None else Composition(recipe=recipe)
-
     def _read(self, function: Callable[..., Any], endpoint: str) -> FunctionReading:
         known = self._readings.get(id(function))
         if known is None:
@@ -572,15 +571,6 @@ def _calling_place() -> Location:
 def _refusal(endpoint: str, function: Callable[..., Any], rule: Rule, message: str) -> ContractError:
     """Build the error for a mistake that is found before there is an endpoint to check."""
     return ContractError(f"{endpoint} cannot be declared", [rule.found(f"{endpoint}: {message}", locate(function))])
-
-
-def _declared_cost(
-    endpoint: str, function: Callable[..., Any], given: Mapping[str, int | float | str] | None
-) -> Cost | None:
-    cost, faults = read_cost(given or {})
-    if faults:
-        raise _refusal(endpoint, function, COST, faults[0].message)
-    return cost
 
 
 def _opened(reference: str) -> Catalog:

@@ -236,6 +236,10 @@ class RecipeTrace:
         output = Source(kind="previous_step", value=name or f"step_{len(self._steps) + 1}")
         if any(step.output == output.value for step in self._steps):
             raise ContractError(f"two steps have the name {output.value!r}")
+        compensation = None
+        if undo is not None:
+            undoing, undone, taken = undo
+            compensation = Compensation(method=undoing, path=undone, input=as_members(_applied(taken, output)))
         self._steps.append(
             RecipeStep(
                 method=method,
@@ -248,7 +252,7 @@ class RecipeTrace:
                 max_items=max_items,
                 on_failure=on_failure,
                 pages=None if pages is None else Paging(**pages),
-                compensate=None if undo is None else _undoing(*undo, output),
+                compensate=compensation,
                 retry=None if retry is None else Retry(**retry),
                 timeout=timeout,
             )
@@ -269,7 +273,3 @@ class RecipeTrace:
 
 def _applied(given: Input, source: Source) -> Mapping[str, Any]:
     return given(Traced(source)) if callable(given) else given
-
-
-def _undoing(method: str, path: str, given: Input, output: Source) -> Compensation:
-    return Compensation(method=method, path=path, input=as_members(_applied(given, output)))

@@ -145,7 +145,9 @@ def verify(
         if as_json:
             faults.append(fault)
         else:
-            print_lines([_fault_line(fault)])
+            place = f" (record {fault.sequence} of stream {fault.stream})" if fault.sequence else ""
+            name = f" {fault.audit_id}" if fault.audit_id else ""
+            print_lines([line((f"{fault.kind}", "bold red"), f"{name}{place}: {fault.message}")])
 
     async def check(trail: Trail) -> Tally:
         verification = Verification(trail, trust.keys, trust.expected)
@@ -252,12 +254,6 @@ async def _write(store: Store, write: Callable[[bytes], object]) -> int:
 def _audit_configured(target: str, override: str | Path | None) -> str | None:
     """Return the target whose configuration to use; None if only another trail is given, which need not be of "."."""
     return None if override is not None and target == "." else target
-
-
-def _fault_line(fault: TrailFault) -> Text:
-    place = f" (record {fault.sequence} of stream {fault.stream})" if fault.sequence else ""
-    name = f" {fault.audit_id}" if fault.audit_id else ""
-    return line((f"{fault.kind}", "bold red"), f"{name}{place}: {fault.message}")
 
 
 def _tally_lines(tally: Tally, trust: TrailTrust, pinned: tuple[str, ...]) -> Iterator[Text]:

@@ -52,14 +52,6 @@ def catalog_diff(old: str, new: str, deployment: Path | None, as_json: bool) -> 
 
     Exit codes: 0 nothing breaks, 1 the deployment breaks, 2 a document cannot be read.
     """
-    click.get_current_context().exit(_compare(old, new, deployment, as_json=as_json))
-
-
-def main() -> None:
-    catalog_diff(prog_name="agtp-catalog-diff")
-
-
-def _compare(old: str, new: str, deployment: Path | None, *, as_json: bool) -> int:
     before, findings = open_catalog(old)
     after, more = open_catalog(new)
     findings = [*findings, *more]
@@ -77,9 +69,12 @@ def _compare(old: str, new: str, deployment: Path | None, *, as_json: bool) -> i
         print_findings(findings)
         if diff is not None:
             print_lines([*_diff_lines(diff), *_conflict_lines(conflicts, str(deployment))])
-    if has_errors(findings):
-        return EXIT_UNUSABLE
-    return EXIT_REFUSED if breaking else EXIT_GOOD
+    code = EXIT_UNUSABLE if has_errors(findings) else EXIT_REFUSED if breaking else EXIT_GOOD
+    click.get_current_context().exit(code)
+
+
+def main() -> None:
+    catalog_diff(prog_name="agtp-catalog-diff")
 
 
 def _scan(deployment: Path, diff: CatalogDiff) -> tuple[list[CatalogConflict], list[Diagnostic]]:
@@ -93,22 +88,19 @@ def _scan(deployment: Path, diff: CatalogDiff) -> tuple[list[CatalogConflict], l
         findings = [*findings, PYTHON_NOT_READ.found(message, Location(str(deployed.root)), severity="warning")]
     endpoints, policies = deployed.endpoints, deployed.policies
     if deployed.server.document is not None:
-        described, found = _read_document(deployed.server.document)
-        endpoints, findings = (*described, *endpoints), [*findings, *found]
+        from bespeak.checks.lint.reading import read_subject  # noqa: PLC0415
+
+        text = read_text(deployed.server.document, MAX_BYTES)
+        subject = text if isinstance(text, Diagnostic) else read_subject(text, str(deployed.server.document), "agis")
+        described: tuple[Endpoint, ...] = ()
+        if isinstance(subject, Diagnostic):
+            findings = [*findings, subject]
+        else:
+            described = tuple(entry.endpoint for entry in subject.endpoints)
+        endpoints = (*described, *endpoints)
         # Verbs of a document that the catalog dropped become custom methods (AGIS 1.3).
         policies = with_custom(policies, (endpoint.method for endpoint in described))
     return scan_deployment(endpoints, deployed.recipes, policies, diff), findings
-
-
-def _read_document(path: Path) -> tuple[tuple[Endpoint, ...], list[Diagnostic]]:
-    """Read the endpoints of an AGIS document, which may have errors."""
-    from bespeak.checks.lint.document import read_subject  # noqa: PLC0415 - a plain diff needs no readers
-
-    text = read_text(path, MAX_BYTES)
-    subject = text if isinstance(text, Diagnostic) else read_subject(text, str(path), "agis")
-    if isinstance(subject, Diagnostic):
-        return (), [subject]
-    return tuple(entry.endpoint for entry in subject.endpoints), []
 
 
 def _diff_lines(diff: CatalogDiff) -> Iterator[Text]:

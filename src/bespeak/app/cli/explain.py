@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from bespeak.text.diagnostics.report import page_of
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.config import Judge
@@ -42,7 +44,7 @@ def explain(rule: str | None, form: str) -> None:
         # The pages of all rules take longer to read than the list.
         data, lines = [_data(entry, judge) for entry in all_rules().values()] if as_json else None, _listing(judge)
     elif (change := find_rule(rule, RULES)) is not None:
-        data, lines = _change_data(change), _change_page(change)
+        data, lines = (told := _change_data(change)), _change_page(told)
     elif (found := find_rule(rule)) is not None:
         data, lines = _data(found, judge), _page(found, judge)
     else:
@@ -54,7 +56,6 @@ def explain(rule: str | None, form: str) -> None:
 
 def _page(rule: Rule, judge: Judge) -> Iterator[str]:
     from bespeak.checks.lint.rule_index import facts, sections  # noqa: PLC0415
-    from bespeak.text.diagnostics.report import page_of  # noqa: PLC0415
 
     yield from (f"{rule.id} {rule.name}", "", page_of(rule).summary, "")
     yield from (f"{name:<10}{value}" for name, value in facts(rule, _passes().get(rule.id, "")))
@@ -68,23 +69,20 @@ def _page(rule: Rule, judge: Judge) -> Iterator[str]:
 
 def _change_data(rule: Rule) -> dict[str, str]:
     from bespeak.checks.evolution.change import ChangeRule  # noqa: PLC0415
-    from bespeak.text.diagnostics.report import page_of  # noqa: PLC0415
 
     kind = {"kind": rule.kind, "category": rule.category.lower()} if isinstance(rule, ChangeRule) else {}
     page = page_of(rule)
     return {"id": rule.id, "name": rule.name, **kind, "summary": page.summary, "why": page.why}
 
 
-def _change_page(rule: Rule) -> Iterator[str]:
-    data = _change_data(rule)
-    yield from (f"{rule.id} {rule.name}", "", data["summary"], "")
+def _change_page(data: Mapping[str, str]) -> Iterator[str]:
+    yield from (f"{data['id']} {data['name']}", "", data["summary"], "")
     yield from (f"{name:<10}{data[name]}" for name in ("kind", "category") if name in data)
     yield from ("source    bespeak diff", "", f"Why: {data['why']}")
 
 
 def _listing(judge: Judge) -> Iterator[str]:
     from bespeak.checks.lint.rule_index import all_rules, pass_of  # noqa: PLC0415
-    from bespeak.text.diagnostics.report import page_of  # noqa: PLC0415
 
     names = _passes()
     groups: dict[int, list[Rule]] = {}
@@ -122,7 +120,6 @@ def _passes() -> dict[str, str]:
 
 def _data(rule: Rule, judge: Judge) -> dict[str, Any]:
     from bespeak.checks.lint.rule_index import pass_of  # noqa: PLC0415
-    from bespeak.text.diagnostics.report import page_of  # noqa: PLC0415
 
     return {
         "id": rule.id,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from bespeak.agent.client.service import ServiceClient
-from bespeak.app.cli.document_source import open_agis_file
+from bespeak.app.cli.import_ import open_agis_file
 from bespeak.app.cli.service import connection_options, open_service
 from bespeak.app.server.assembly import now
 from bespeak.app.server.serving import assemble_target

@@ -66,16 +66,15 @@ def init(folder: Path, example: str | None) -> int:
 
 def _starter(name: str) -> dict[str, str]:
     """Return the files of a new service by name; `starter` stands for its name in the templates."""
-    # A server id is a host name: neither capitals nor underscores.
+    # A server id is a host name: neither capitals nor underscores. Images and volumes have the same letters.
     texts = {path.name.removesuffix(".in"): path.read_text("utf-8") for path in sorted(_STARTER.glob("*.in"))}
     host = re.sub(r"_+", "-", name.lower()).strip("-")
     return {
-        f".{file}" if file == "gitignore" else file: text.replace("starter", host if file in _WITH_HOST else name)
+        f".{file}" if file == "gitignore" else file: text.replace(
+            "starter", host if file in ("service.py", "Dockerfile") else name
+        )
         for file, text in texts.items()
     }
-
-
-_WITH_HOST: Final = ("service.py", "Dockerfile")  # names of images and volumes have the letters of host names
 
 
 def _example(name: str) -> dict[str, str]:

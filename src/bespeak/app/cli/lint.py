@@ -1,4 +1,4 @@
-"""`bespeak lint`: check contracts in files, folders and live services, and print or write the reports."""
+"""`bespeak lint`: check contracts in files, folders and live services; `bespeak lsp`: the same in editors."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ import click
 
 from bespeak.errors import ConfigError
 from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, EXIT_UNUSABLE, FILE, screen_width
-from bespeak.text.diagnostics.report import SEVERITIES, Report, summary
+from bespeak.text.diagnostics.report import SEVERITIES, Report, Score, summary
 from bespeak.text.diagnostics.reporters import FORMATS, reporter
 from bespeak.text.diagnostics.reporters.text import Style, render_concise, render_full
 
 if TYPE_CHECKING:
     from bespeak.app.cli.lint_fix import Fixes
-    from bespeak.app.cli.lint_live import Live
     from bespeak.checks.lint.project import LintResult, Project
     from bespeak.checks.lint.suppress import Baseline
 
@@ -196,7 +195,7 @@ def lint(paths: tuple[Path | str, ...], schema: bool, **options: Any) -> None:
 
         click.echo(text(), nl=False)
         return
-    from bespeak.app.server.collector import collector_paused  # noqa: PLC0415 - `--help` does not need it
+    from bespeak.app.server import collector_paused  # noqa: PLC0415 - `--help` does not need it
 
     # A run leaves almost no cyclic garbage; collecting it would take as long as the rules.
     chosen = {name: options.pop(name) for name in _CHOOSING}
@@ -246,11 +245,12 @@ def _run(
         from bespeak.app.cli.lint_python import check_apps  # noqa: PLC0415 - most runs have no app
 
         check_apps(project, apps)
-    live: Live | None = None
+    scores: tuple[Score, ...] = ()
+    all_reached = True
     if urls:
-        from bespeak.app.cli.lint_live import LiveOptions, check_services  # noqa: PLC0415 - only needed for live services
+        from bespeak.app.cli.lint_live import check_services  # noqa: PLC0415 - only needed for live services
 
-        live = check_services(project, urls, LiveOptions(**connection))
+        scores, all_reached = check_services(project, urls, **connection)
     project.check_together()
     fixes: Fixes | None = None
     if fix or diff:
@@ -264,7 +264,7 @@ def _run(
     known = _baseline(project, baseline, isolated=no_config, writing=write_baseline)
     outcome = project.outcome(known)
     report = _report(project, outcome, fixes, with_version=bool(names & _WITH_VERSION))
-    report = replace(report, scores=live.scores if live is not None else ())
+    report = replace(report, scores=scores)
     if max_findings is not None:
         left_out = max(0, len(report.findings) - max_findings)
         report = replace(report, findings=report.findings[:max_findings], left_out=left_out)
@@ -279,7 +279,7 @@ def _run(
         click.echo(row, err=True)
     if exit_zero:
         return EXIT_GOOD
-    if live is not None and not live.all_reached:
+    if not all_reached:
         return EXIT_UNUSABLE
     return EXIT_REFUSED if outcome.failed else EXIT_GOOD
 
@@ -350,3 +350,20 @@ def _print_statistics(report: Report, outcome: LintResult, *, quiet: bool) -> No
         click.echo(f"{number:>{width}}  {rule}  {text.name if text else ''}")
     if not quiet:
         click.echo(summary(replace(report, findings=outcome.findings, left_out=0)))
+
+
+@click.command()
+@click.option("--stdio", is_flag=True, help="Accepted for compatibility; standard input and output are always used.")
+def lsp(stdio: bool) -> int:
+    """Run the language server: diagnostics, fixes, completion and hover in editors.
+
+    Editors start it and speak the Language Server Protocol over standard input and output. It reports
+    the same findings as `bespeak lint`, with the same settings, ignores and baseline.
+    """
+    try:
+        from bespeak.app.lsp.server import serve  # noqa: PLC0415 - needs the lsp extra
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
+            raise
+        raise ConfigError("The language server needs pygls: pip install 'bespeak[lsp]'") from error
+    return serve()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,31 +20,33 @@ if TYPE_CHECKING:
     from bespeak.checks.lint.subject import LintContext
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveOptions:
-    insecure: bool = False
-    allow_private: bool = False
-    ca_file: Path | None = None
+def check_services(
+    project: Project, urls: Iterable[str], *, insecure: bool, allow_private: bool, ca_file: Path | None
+) -> tuple[tuple[Score, ...], bool]:
+    """Check each host and add its findings to the run; return the scores, and True if every host answered.
 
-
-@dataclass(frozen=True, slots=True)
-class Live:
-    scores: tuple[Score, ...] = ()
-    all_reached: bool = True
-
-
-def check_services(project: Project, urls: Iterable[str], options: LiveOptions) -> Live:
-    """Check each host and add its findings to the run. Raises UsageError if a URL is not a host address."""
+    Raises UsageError if a URL is not a host address.
+    """
     hosts: dict[Any, WebAddress] = {}  # each host is checked once, however its URL was written
     for url in urls:
-        address = live_address(url, insecure=options.insecure)
+        address = live_address(url, insecure=insecure)
         if isinstance(address, AddressFault):
             raise click.UsageError(str(address))
         hosts[address.origin] = address
 
     async def check_all() -> list[LiveCheck]:
         context = project.remote_context()
-        return [await _check_one(address, options, context) for address in hosts.values()]
+        return [await check_one(address, context) for address in hosts.values()]
+
+    async def check_one(address: WebAddress, context: LintContext) -> LiveCheck:
+        guard = AddressGuard(typed_host(address.origin.host, address.origin.port), allow_private=allow_private)
+        # No cache and no retries: the check is about the current responses.
+        tls = trust(ca_file) if ca_file is not None else None
+        fetcher = Fetcher(guard, tls=tls, insecure=insecure, retries=0)
+        try:
+            return await check_live(address, Examiner(fetcher), context)
+        finally:
+            await fetcher.close()
 
     checks = asyncio.run(check_all())
     for check in checks:
@@ -53,15 +54,4 @@ def check_services(project: Project, urls: Iterable[str], options: LiveOptions) 
             is_document = url in check.checked
             project.add_remote(url, check.checked.get(url), check.found.get(url, ()), is_document=is_document)
     scores = tuple(check.score for check in checks if check.score is not None)
-    return Live(scores, all(check.is_reached for check in checks))
-
-
-async def _check_one(address: WebAddress, options: LiveOptions, context: LintContext) -> LiveCheck:
-    guard = AddressGuard(typed_host(address.origin.host, address.origin.port), allow_private=options.allow_private)
-    tls = trust(options.ca_file) if options.ca_file is not None else None
-    # No cache and no retries: the check is about the current responses.
-    fetcher = Fetcher(guard, tls=tls, insecure=options.insecure, retries=0)
-    try:
-        return await check_live(address, Examiner(fetcher), context)
-    finally:
-        await fetcher.close()
+    return scores, all(check.is_reached for check in checks)

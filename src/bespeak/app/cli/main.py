@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
-from bespeak.app.server.collector import collector_paused
+from bespeak.app.server import collector_paused
 from bespeak.contract.extensions import BUNDLED, CommandEntry, Lazy
 from bespeak.errors import BespeakError, ContractError
 from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, EXIT_UNUSABLE, CommandFailedError, LazyGroup, TargetLoader
@@ -38,7 +38,7 @@ _OWN: Final = (
     ("import", "import_:import_", "Write a contract", "Create a service from an AGIS document or OpenAPI."),
     ("review", "review:review", "Write a contract", "Review the guesses of an import, one by one."),
     ("export", "export:export", "Write a contract", "Export a service as AGIS, OpenAPI, tools or others."),
-    ("schema", "schema:schema", "Write a contract", "Print the JSON Schema of a document format."),
+    ("schema", "methods:schema", "Write a contract", "Print the JSON Schema of a document format."),
     ("discover", "discover:discover", "Use a service", "Show the endpoints of a service."),
     ("call", "call:call", "Use a service", "Call an endpoint of a service."),
     ("propose", "propose:propose", "Use a service", "Ask a service for an endpoint that it lacks."),
@@ -47,7 +47,7 @@ _OWN: Final = (
     ("catalog", "catalog:catalog", "Check a contract", "Look up verbs and compare catalogs."),
     ("methods", "methods:methods", "Check a contract", "Look up the standard methods."),
     ("diff", "diff:diff", "Check a contract", "Compare two contracts and find breaking changes."),
-    ("lsp", "lsp:lsp", "Check a contract", "Run the language server for editors."),
+    ("lsp", "lint:lsp", "Check a contract", "Run the language server for editors."),
     ("conform", "conform:conform", "Check a contract", "Run the AGTP-API or AGIS conformance checks."),
 )
 _BELOW: Final = {"semantic": {"negotiate": Lazy("bespeak.app.cli.semantic_negotiate", "negotiate")}}
@@ -125,7 +125,9 @@ def _load_service(target: str) -> Service:
 
 def main() -> NoReturn:
     """Run the console script. Turn every expected error into one message and an exit code."""
-    _open_streams()
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # it was closed before the start (`<&-`, `>&-`)
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - open to the end
     try:
         sys.exit(bespeak.main(standalone_mode=False) or EXIT_GOOD)
     except click.ClickException as error:
@@ -158,13 +160,6 @@ def main() -> NoReturn:
             "This is a bug in bespeak. Please report it with the traceback that BESPEAK_DEBUG=1 prints.", err=True
         )
         sys.exit(EXIT_UNUSABLE)
-
-
-def _open_streams() -> None:
-    """Replace streams that were closed before the start (`<&-`, `>&-`), which are None, with the null device."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - open to the end
 
 
 def _has_folder() -> bool:

@@ -22,9 +22,8 @@ from click.core import ParameterSource
 from bespeak.agent.client.sender import derived_id
 from bespeak.app.cli.service import SECRETS, connection_options, declared_scopes, is_address, open_service
 from bespeak.app.server.http_face import sdk_needed
-from bespeak.app.server.lifecycle import run, stop_on_signals
 from bespeak.app.server.log import LEVELS, log_to_stderr
-from bespeak.app.server.mcp_backend import ClientBackend
+from bespeak.app.server.serving import run, stop_on_signals
 from bespeak.app.server.target import Target, load_target
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.deployment.folder import is_folder, is_there
@@ -364,7 +363,7 @@ mcp.commands = {"install": make_install([option for option in mcp.params if isin
 async def _serve(
     service: str, override: str | None, chosen: dict[str, Any], options: dict[str, Any], wire: Wire
 ) -> None:
-    from bespeak.app.server.mcp_stdio import serve_stdio  # noqa: PLC0415
+    from bespeak.app.server.mcp_stdio import ClientBackend, serve_stdio  # noqa: PLC0415
     from bespeak.faces.asking import Asking  # noqa: PLC0415
     from bespeak.faces.mcp.server import ToolServer  # noqa: PLC0415
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from bespeak.app.server.lifecycle import run
+from bespeak.app.server.serving import run
 from bespeak.checks.lint.rules.handler import secrets
 from bespeak.contract.handler import VARIABLE, McpServer, is_usable_address
 from bespeak.documents.adoption.facade import LeftOut

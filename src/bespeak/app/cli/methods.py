@@ -1,4 +1,4 @@
-"""`bespeak methods`: the standard methods that a server can offer beside its own endpoints."""
+"""`bespeak methods` and `bespeak schema`: look up the standard methods, and the JSON Schemas of document formats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from rich.text import Text
 
 from bespeak.contract.standard.definition import StandardMethod, object_of
 from bespeak.contract.standard.methods import CATEGORIES, STANDARD
-from bespeak.terminal.console import json_option, line, print_result
+from bespeak.documents.schemas import SCHEMAS, schema_text
+from bespeak.terminal.console import json_option, line, print_lines, print_result
 
 
 @click.group()
@@ -102,3 +103,19 @@ def _kind(schema: Any) -> str:
     if kind == "array":
         return f"list of {_kind(schema.get('items', {}))}"
     return " or ".join(kind) if isinstance(kind, list) else str(kind)
+
+
+@click.command()
+@click.argument("name", type=click.Choice(list(SCHEMAS)), metavar="[NAME]", required=False)
+def schema(name: str | None) -> None:
+    """Print the JSON Schema of a document format. Without NAME, list the formats.
+
+    \b
+    Example:
+    bespeak schema agis > agis.schema.json
+    """
+    if name is not None:
+        click.echo(schema_text(name), nl=False)
+        return
+    width = max(map(len, SCHEMAS))
+    print_lines(line((f"{key:<{width}}", "cyan"), f"  {entry.summary}") for key, entry in SCHEMAS.items())

@@ -24,7 +24,7 @@ from bespeak.state.store.settings import open_store
 from bespeak.terminal import CommandFailedError
 from bespeak.terminal.console import line, print_findings, print_result
 from bespeak.terminal.deployment import store_place
-from bespeak.terminal.target_store import is_there, usable
+from bespeak.terminal.target_store import Result, is_there, usable
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import json_value
 
@@ -118,16 +118,16 @@ def _negotiate_locally(
 
 
 def _load(path: Path) -> Ontology:
-    ontology, findings = load_ontology(path)
-    if ontology is None:
-        print_findings(findings)
-        raise CommandFailedError(f"{path} cannot be used as it is; see the findings")
-    return ontology
+    return _whole(path, *load_ontology(path))
 
 
 def _load_alignment(path: Path) -> Alignment:
     document = read_alignment(usable(read_bytes(path), path), str(path))
-    if document.alignment is None:
-        print_findings(document.findings)
+    return _whole(path, document.alignment, document.findings)
+
+
+def _whole(path: Path, read: Result | None, findings: Iterable[Diagnostic]) -> Result:
+    if read is None:
+        print_findings(findings)
         raise CommandFailedError(f"{path} cannot be used as it is; see the findings")
-    return document.alignment
+    return read

@@ -18,9 +18,8 @@ import click
 
 from bespeak.app.cli.main import main
 from bespeak.app.server.assembly import Assembled
-from bespeak.app.server.lifecycle import STOP_SIGNALS
 from bespeak.app.server.log import FORMATS, LEVELS, log_findings, log_to_stderr
-from bespeak.app.server.serving import serve_target
+from bespeak.app.server.serving import STOP_SIGNALS, serve_target
 from bespeak.app.server.settings import Settings, is_described, plan_settings
 from bespeak.app.server.target import load_target
 from bespeak.terminal.console import choice_option, plural, print_findings

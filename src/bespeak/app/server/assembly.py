@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bespeak.app.server.collector import collector_paused
+from bespeak.app.server import collector_paused
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.data_set import data_sets

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from bespeak.app.server.collector import collector_paused
+from bespeak.app.server import collector_paused
 from bespeak.contract.core_ontology import DOCUMENT_PATH, DOCUMENT_TYPE
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings

@@ -14,9 +14,8 @@ from bespeak.app.authoring.app import App
 from bespeak.app.server.assembly import Keeper, now
 from bespeak.app.server.http_face import build_middleware, make_face
 from bespeak.app.server.http_pages import Publishing
-from bespeak.app.server.lifecycle import WebApplications
 from bespeak.app.server.log import log_findings
-from bespeak.app.server.serving import assemble_target
+from bespeak.app.server.serving import WebApplications, assemble_target
 from bespeak.app.server.settings import HttpAssembly
 from bespeak.app.server.target import Target, load_app, load_target
 from bespeak.documents.deployment.http_settings import HttpSettings

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bespeak.app.authoring.app import App
 from bespeak.app.authoring.declarations import collected_mistakes
-from bespeak.app.server.collector import collector_paused
+from bespeak.app.server import collector_paused
 from bespeak.checks.lint.rules.handler import MODULE, NOT_IMPORTABLE
 from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.data_set import bind_sources, join_manifests
@@ -182,8 +182,10 @@ def _load_deployment(path: Path, app: App | str | None = None) -> Target:
             raise contract.unserved(wrong)
         service = with_document(service, replace(contract.service, endpoints=contract.endpoints), server)
         findings += [*check_identity(service.identity, Location(str(contract.path))), *wrong, *contract.findings]
-        service, wrong = _bind_data(service, server, path)
-        findings += wrong
+        # The document alone says which classes of data there are.
+        manifest, faults = bind_sources(service.data_manifest, server.data, closed=True)
+        service = replace(service, data_manifest=manifest)
+        findings += (DATA_SET.found(fault, Location(str(path)), f"/data/{number}") for number, fault in faults)
     app = app if server.main.app is None else server.main.app
     if app is not None:
         if isinstance(app, str):
@@ -212,13 +214,6 @@ def _bind_entry(contract: AgisContract, entry: HandlerEntry) -> list[Diagnostic]
             return [NOT_IMPORTABLE.found(message, entry.location, entry.pointer)]
         handler = replace(handler, target=function)
     return contract.bind(entry.method, entry.path, handler, entry.location)
-
-
-def _bind_data(service: Service, server: ServerDocument, path: Path) -> tuple[Service, list[Diagnostic]]:
-    """Give the classes of a document the sources of `[[data]]`. The document alone says which classes there are."""
-    manifest, faults = bind_sources(service.data_manifest, server.data, closed=True)
-    findings = [DATA_SET.found(fault, Location(str(path)), f"/data/{number}") for number, fault in faults]
-    return replace(service, data_manifest=manifest), findings
 
 
 def join_app(files: Service, app: Service, document: ServerDocument, place: Location) -> Service:
