@@ -10,7 +10,7 @@ from tests.app.lsp import texts
 from tests.cases import rows
 from tests.process import ROOT
 
-from bespeak.app.lsp.diagnostics import to_diagnostic
+from bespeak.app.lsp.completion import to_diagnostic
 from bespeak.app.lsp.server import FIX_ALL, QUICK_FIX, code_actions, fix_all, ignore_edits, is_safe
 from bespeak.text.source.tree import apply_edits
 

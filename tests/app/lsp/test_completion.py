@@ -9,9 +9,8 @@ from tests.app.lsp import texts
 from tests.app.lsp.places import marked
 from tests.cases import rows
 
-from bespeak.app.lsp.completion import Completion
+from bespeak.app.lsp.completion import Completion, guess_kind
 from bespeak.app.lsp.cursor import Positions, cursor_at
-from bespeak.app.lsp.diagnostics import guess_kind
 
 GOOD = texts.yaml()
 

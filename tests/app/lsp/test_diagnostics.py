@@ -12,8 +12,7 @@ from tests.cases import rows
 from tests.checks.lint.agis_text import document, endpoint
 from tests.process import ROOT, bespeak
 
-from bespeak.app.lsp.cursor import Positions
-from bespeak.app.lsp.diagnostics import (
+from bespeak.app.lsp.completion import (
     LONGEST,
     MOST,
     catalog_of,
@@ -25,6 +24,7 @@ from bespeak.app.lsp.diagnostics import (
     to_diagnostic,
     touching,
 )
+from bespeak.app.lsp.cursor import Positions
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.text.diagnostics.report import Finding
 from bespeak.text.source.tree import Location

@@ -10,9 +10,8 @@ from typing import Any, get_args
 import pytest
 from tests.cases import rows
 
-from bespeak.app.lsp.completion import OUTLINES, choices, field_at, is_verb
+from bespeak.app.lsp.completion import OUTLINES, catalog_of, choices, field_at, is_verb
 from bespeak.app.lsp.cursor import ITEM
-from bespeak.app.lsp.diagnostics import catalog_of
 from bespeak.checks.lint.config import read_config
 from bespeak.checks.lint.document import check_text
 from bespeak.checks.lint.subject import Kind, LintContext

@@ -10,9 +10,8 @@ from tests.app.lsp import texts
 from tests.app.lsp.places import marked
 from tests.cases import check_each, rows
 
-from bespeak.app.lsp.completion import hover_text, rule_text, verb_text
+from bespeak.app.lsp.completion import guess_kind, hover_text, rule_text, verb_text
 from bespeak.app.lsp.cursor import cursor_at
-from bespeak.app.lsp.diagnostics import guess_kind
 from bespeak.checks.lint.rule_index import all_rules
 from bespeak.checks.lint.subject import Kind
 from bespeak.contract.catalog.document import load_bundled

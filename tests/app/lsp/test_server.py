@@ -15,7 +15,7 @@ from pygls.exceptions import JsonRpcException
 from tests.app.lsp.editor import Editor, editing, lsp_command
 from tests.process import ROOT
 
-from bespeak.app.lsp.diagnostics import LONGEST
+from bespeak.app.lsp.completion import LONGEST
 from bespeak.app.lsp.server import FIX_ALL, make_server
 from bespeak.documents.agis.canonical import format_agis
 
@@ -115,7 +115,7 @@ async def test_a_huge_document_is_not_checked_while_it_is_edited(tmp_path: Path,
 
 
 FAILING = """
-from bespeak.app.lsp.diagnostics import check
+from bespeak.app.lsp.completion import check
 from bespeak.app.lsp.server import serve
 from bespeak.app.lsp.server import Server
 
@@ -191,7 +191,7 @@ def test_every_feature_is_registered_once() -> None:
 
 WAITING = """
 from contextlib import suppress
-from bespeak.app.lsp.diagnostics import check
+from bespeak.app.lsp.completion import check
 from bespeak.app.lsp.server import serve
 from bespeak.app.lsp.server import Server
 

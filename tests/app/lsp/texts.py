@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.checks.lint.agis_text import document, endpoint
 
+from bespeak.app.lsp.completion import CheckedText, check
 from bespeak.app.lsp.cursor import Positions
-from bespeak.app.lsp.diagnostics import CheckedText, check
 from bespeak.documents.agis.canonical import write_json, write_yaml
 
 HERE = Path("/nowhere/project")

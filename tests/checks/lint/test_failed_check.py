@@ -23,7 +23,7 @@ from tests.documents.openapi.reading import read
 
 import bespeak.checks
 import bespeak.text.language
-from bespeak.app.lsp.diagnostics import check as check_in_editor
+from bespeak.app.lsp.completion import check as check_in_editor
 from bespeak.checks.evolution import contract_diff
 from bespeak.checks.evolution.contract_diff import Contract
 from bespeak.checks.lint import document, registration, subject

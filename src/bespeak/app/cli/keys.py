@@ -1,7 +1,4 @@
-"""`bespeak keys`: create, show and rotate the Ed25519 keys that sign manifests, records and requests.
-
-API keys, with which agents authenticate, are in `api_keys`.
-"""
+"""`bespeak keys`: create, show and rotate the Ed25519 keys that sign manifests, records and requests."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ from bespeak.text.reading.text_file import read_text
 _FOR_ALL = 0o644
 
 
-@click.group(cls=LazyGroup, lazy={"api": Lazy("bespeak.app.cli.api_keys", "api")})
+@click.group(cls=LazyGroup, lazy={"api": Lazy("bespeak.app.cli.agents", "api")})
 def keys() -> None:
     """Create, show and rotate signing keys, verify signatures, and manage API keys."""
 

@@ -32,7 +32,7 @@ _OWN: Final = (
     ("people", "cases:people", "Run a service", "Show what waits for people, and answer it."),
     ("audit", "audit:audit", "Run a service", "Verify, show and export the audit trail."),
     ("store", "store:store", "Run a service", "Inspect, export and import the store."),
-    ("extension", "extension:extension", "Run a service", "Run a command that an extension of a service adds."),
+    ("extension", "serve:extension", "Run a service", "Run a command that an extension of a service adds."),
     ("init", "init:init", "Write a contract", "Write a new service to start with."),
     ("format", "format:format_documents", "Write a contract", "Format AGIS documents."),
     ("import", "import_:import_", "Write a contract", "Create a service from an AGIS document or OpenAPI."),

@@ -1,4 +1,7 @@
-"""`bespeak serve`: run a server. With `--reload`, run it in a child process that restarts when a file changes."""
+"""`bespeak serve`: run a server; with `--reload` in a child process that restarts when a file changes.
+
+`bespeak extension`: run a command that an extension of the author adds.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from bespeak.app.server.log import FORMATS, LEVELS, log_findings, log_to_stderr
 from bespeak.app.server.serving import STOP_SIGNALS, serve_target
 from bespeak.app.server.settings import Settings, is_described, plan_settings
 from bespeak.app.server.target import load_target
+from bespeak.terminal import CommandFailedError
 from bespeak.terminal.console import choice_option, plural, print_findings
 from bespeak.terminal.deployment import names_attribute
 
@@ -193,3 +197,21 @@ def _base(target: str) -> Path:
     if path.is_dir():
         return path
     return path.parent if path.is_file() else Path.cwd()
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("target")
+@click.argument("arguments", metavar="[COMMAND [ARGS]...]", nargs=-1, type=click.UNPROCESSED)
+def extension(target: str, arguments: tuple[str, ...]) -> Any:
+    """Run a COMMAND of an extension of TARGET; without one, list them.
+
+    \b
+    Example:
+    bespeak extension reminders.py list
+    """
+    commands = {one.name: one for extension in load_target(target).service.extensions for one in extension.commands}
+    if not commands:
+        raise CommandFailedError(f"no extension of {target} has commands; see `App(extensions=[...])`")
+    group = click.Group("extension", commands=commands, help=f"Commands of the extensions of {target}.")
+    shown = list(arguments) or ["--help"]
+    return group.main(shown, prog_name=f"bespeak extension {target}", standalone_mode=False, obj=target)

@@ -18,19 +18,20 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
 
-from bespeak.app.lsp.completion import Completion, hover_text
-from bespeak.app.lsp.cursor import Cursor, Positions, cursor_at
-from bespeak.app.lsp.diagnostics import (
+from bespeak.app.lsp.completion import (
     LONGEST,
     SOURCE,
     CheckedText,
+    Completion,
     check,
     guess_kind,
+    hover_text,
     is_ours,
     shown,
     to_diagnostic,
     touching,
 )
+from bespeak.app.lsp.cursor import Cursor, Positions, cursor_at
 from bespeak.checks.lint.document import Examined, replacements
 from bespeak.checks.lint.fixer import fix_text
 from bespeak.checks.lint.rule_index import find_rule
