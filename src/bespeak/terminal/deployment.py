@@ -28,7 +28,17 @@ def store_place(target: str, override: str | None = None) -> str:
         if not override.strip():
             raise ConfigError("--store is empty: give a file, memory or postgresql://..., or leave the option out")
         return override
-    base, settings = _settings(target)
+    base, configuration = configuration_of(target)
+    settings = StoreSettings()
+    if configuration is not None:
+        document, findings = read_server(configuration)
+        errors = [finding for finding in findings if finding.severity == "error"]
+        if errors and document == ServerDocument():
+            raise ContractError("the configuration cannot be used", with_positions(errors))
+        wrong = [finding for finding in errors if f"{finding.pointer}/".startswith("/store/")]
+        if wrong:
+            raise ContractError("the configuration does not say where the store is", with_positions(wrong))
+        settings = document.store
     place = settings.located(base, os.environ)
     if isinstance(place, MissingVariable):
         needed = f"`place` of [store] needs the environment variable {place.name!r}, which is not set"
@@ -51,20 +61,6 @@ def app_name(target: str) -> str:
     """Return `module:app` for the path of a .py file, as a configuration beside it would name the app."""
     place, _, name = target.rpartition(":") if names_attribute(target) else (target, "", "app")
     return f"{Path(place).stem}:{name}"
-
-
-def _settings(target: str) -> tuple[Path, StoreSettings]:
-    base, configuration = configuration_of(target)
-    if configuration is None:
-        return base, StoreSettings()
-    document, findings = read_server(configuration)
-    errors = [finding for finding in findings if finding.severity == "error"]
-    if errors and document == ServerDocument():
-        raise ContractError("the configuration cannot be used", with_positions(errors))
-    wrong = [finding for finding in errors if f"{finding.pointer}/".startswith("/store/")]
-    if wrong:
-        raise ContractError("the configuration does not say where the store is", with_positions(wrong))
-    return base, document.store
 
 
 def configuration_of(target: str) -> tuple[Path, Path | None]:

@@ -151,7 +151,11 @@ class AgisContract:
         """Bind a handler to an endpoint; return what prevents it. Handlers of skipped endpoints are accepted."""
         key = (method.upper(), path)
         if key not in self._declared:
-            return [self._unknown(key, place)]
+            name = " ".join(key)
+            known = [" ".join(declared) for declared in sorted(self._declared)]
+            near = get_close_matches(name[:100], known, n=3, cutoff=0.5) or known[:5]
+            advice = f"Did you mean {' or '.join(near)}?" if near else "It declares no endpoints."
+            return [NO_ENDPOINT.found(f"{self.path} does not declare {brief(name)[1:-1]}", place, advice=advice)]
         if key in self._bound:
             message = f"{method} {path} already has a handler, at {self._places[key]}"
             return [DUPLICATE.found(message, place, advice="Remove one of them.")]
@@ -192,11 +196,3 @@ class AgisContract:
         what = "an endpoint" if count == 1 else f"{count} endpoints"
         message = f"{self.path} declares {what} without handlers. For {first},"
         return ConfigError(f"{message} {draft(self.path.name, first)}")
-
-    def _unknown(self, key: Key, place: Location | None) -> Diagnostic:
-        name = " ".join(key)
-        known = [" ".join(declared) for declared in sorted(self._declared)]
-        near = get_close_matches(name[:100], known, n=3, cutoff=0.5) or known[:5]
-        message = f"{self.path} does not declare {brief(name)[1:-1]}"
-        advice = f"Did you mean {' or '.join(near)}?" if near else "It declares no endpoints."
-        return NO_ENDPOINT.found(message, place, advice=advice)

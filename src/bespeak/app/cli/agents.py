@@ -207,36 +207,32 @@ def _lifecycle(name: str, event: str, text: str, *, required: bool = False, shor
     @click.argument("agent")
     @store_options
     @click.option("--reason", required=required, help="Reason to record with the change.")
-    def change(agent: str, target: str, override: str | None, reason: str | None) -> None:
-        _change(target, override, agent, event, reason or "")
+    def apply(agent: str, target: str, override: str | None, reason: str | None) -> None:
+        from bespeak.runtime.methods.lifecycle import CHANGES  # noqa: PLC0415 - loads the server's side
+
+        change = next(change for change in CHANGES if change.method.name == event)
+        one = find_agent(target, override, agent)
+        command = SetAgentStatus(
+            agent_id=one.agent_id,
+            event=event,
+            allowed_from=change.allowed_from,
+            status=change.status,
+            actor=_ACTOR,
+            reason=reason or "",
+            name=one.name,
+            assumed=one.status,
+        )
+        done = change_store(target, override, command)
+        if isinstance(done, Conflict):
+            state = done.details.get("status", "unknown")
+            raise CommandFailedError(f"{one.name} is {state}; {event} is not allowed in this state")
+        click.echo(f"{one.name} is {done.status}" + (" already" if done.noop else f", and was {done.previous}"))
 
 
 _SUSPEND: Final = "Suspend an agent: its requests are refused until it is reinstated."
 _lifecycle("suspend", "DEACTIVATE", _SUSPEND, short_help="Suspend an agent until it is reinstated.")
 _lifecycle("reinstate", "REINSTATE", "Reinstate a suspended agent.")
 _lifecycle("revoke", "REVOKE", "Revoke an agent permanently. Its Agent-ID cannot be reused.", required=True)
-
-
-def _change(target: str, override: str | None, agent: str, event: str, reason: str) -> None:
-    from bespeak.runtime.methods.lifecycle import CHANGES  # noqa: PLC0415 - loads the server's side
-
-    change = next(change for change in CHANGES if change.method.name == event)
-    one = find_agent(target, override, agent)
-    command = SetAgentStatus(
-        agent_id=one.agent_id,
-        event=event,
-        allowed_from=change.allowed_from,
-        status=change.status,
-        actor=_ACTOR,
-        reason=reason,
-        name=one.name,
-        assumed=one.status,
-    )
-    done = change_store(target, override, command)
-    if isinstance(done, Conflict):
-        state = done.details.get("status", "unknown")
-        raise CommandFailedError(f"{one.name} is {state}; {event} is not allowed in this state")
-    click.echo(f"{one.name} is {done.status}" + (" already" if done.noop else f", and was {done.previous}"))
 
 
 class _AgentEntry(msgspec.Struct, frozen=True):

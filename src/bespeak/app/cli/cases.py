@@ -31,7 +31,7 @@ from bespeak.state.store.commands.cases import (
 )
 from bespeak.state.store.commands.records import FindRecord, Record
 from bespeak.state.store.store import Conflict, Store
-from bespeak.terminal import EXIT_GOOD, CommandFailedError
+from bespeak.terminal import CommandFailedError
 from bespeak.terminal.console import (
     json_option,
     limit_option,
@@ -200,7 +200,7 @@ def people() -> None:
 @store_options
 @limit_option("messages", 100)
 @json_option
-def show_inbox(*, name: str, target: str, override: str | None, limit: int, as_json: bool) -> int:
+def show_inbox(*, name: str, target: str, override: str | None, limit: int, as_json: bool) -> None:
     """Show what a person has not answered, the oldest first. NAME is that of the person, such as operator."""
 
     wanted = ListMessages(f"{PERSON}:{name}", UNREAD, limit=limit)
@@ -210,7 +210,6 @@ def show_inbox(*, name: str, target: str, override: str | None, limit: int, as_j
         lines.append(line((one["message_id"], "bold"), f"  {one['sent_at']}  {one['kind']} of {one['sender'][:12]}"))
         lines += [line(f"  {printable(text)}") for text in text_of(one["content"])[:2000].splitlines()]
     print_result({"name": name, "messages": shown}, lines, as_json=as_json)
-    return EXIT_GOOD
 
 
 @people.command("acknowledge")
@@ -220,7 +219,7 @@ def show_inbox(*, name: str, target: str, override: str | None, limit: int, as_j
 @click.option("--decline", is_flag=True, help="Decline it: a task that is delegated to the person.")
 def acknowledge(
     *, message: str, target: str, override: str | None, reason: str | None, by: str | None, decline: bool
-) -> int:
+) -> None:
     """Acknowledge a message for its recipient, or accept a task. Its sender is told who did it."""
     name, status = check_decision(message, reason, by), "rejected" if decline else "accepted"
     found: Record | None = visit_store(target, override, lambda store: store.read(FindRecord((MESSAGE,), message)))
@@ -234,4 +233,3 @@ def acknowledge(
     if isinstance(outcome, Conflict):
         raise CommandFailedError(f"{message} was answered before: it is {outcome.details.get('state', 'gone')}")
     click.echo(f"{message} is {status} by {name} for {found.owner.partition(':')[2]}")
-    return EXIT_GOOD

@@ -41,7 +41,7 @@ def import_() -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @_output_option
 @click.option("--force", is_flag=True, help="Replace existing files.")
-def agis(file: Path, output: Path, force: bool) -> int:
+def agis(file: Path, output: Path, force: bool) -> None:
     """Create a deployment from the AGIS document FILE: bespeak.toml, endpoints/*.toml and handlers.py.
 
     The functions in handlers.py are placeholders that refuse every call until you implement them.
@@ -68,7 +68,6 @@ def agis(file: Path, output: Path, force: bool) -> int:
     if service.schemas:
         shared = "shared schemas (each endpoint has its own copy)"
         click.echo(f"bespeak.toml cannot hold {shared}; keep {printable(str(file))}.", err=True)
-    return 0
 
 
 @import_.command(short_help="Create a facade for an HTTP API from OpenAPI.")
@@ -99,7 +98,7 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
     server: str | None,
     insecure: bool,
     as_json: bool,
-) -> int:
+) -> None:
     """Create a deployment from an OpenAPI description (2.0, 3.0 or 3.1; JSON or YAML).
 
     Each operation becomes an endpoint that calls the HTTP API. Missing information is guessed conservatively: each
@@ -138,7 +137,6 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
         reason = next((f": {entry.why}" for entry in (*imported.left_out, *imported.notes)), "")
         raise CommandFailedError(f"{source} has no operations that can be called{reason}")
     _finish(output, imported, "openapi", force=force, as_json=as_json)
-    return 0
 
 
 @import_.command(short_help="Create a governed facade for an MCP server.")
@@ -167,7 +165,7 @@ def mcp(  # noqa: PLR0917 - click passes them all by name
     token_file: str | None,
     timeout: float,
     as_json: bool,
-) -> int:
+) -> None:
     """Create a deployment from the tools of an MCP server.
 
     COMMAND starts a server that speaks MCP over standard input and output: one argument in quotes, or several after
@@ -196,7 +194,6 @@ def mcp(  # noqa: PLR0917 - click passes them all by name
     earlier = read_deployment(output)[0].endpoints if output.is_dir() else ()
     imported = import_tools(listed, named, notes, reviewed_tools(earlier, output))
     _finish(output, imported, "mcp", force=force, as_json=as_json)
-    return 0
 
 
 def _finish(output: Path, imported: Imported, command: str, *, force: bool, as_json: bool) -> None:

@@ -27,7 +27,7 @@ _SUFFIXES: Final = (".agis", ".csv", ".json", ".md", ".py", ".toml", ".ttl")
 @click.command()
 @click.argument("folder", metavar="NAME", type=click.Path(path_type=Path))
 @click.option("--example", type=click.Choice(EXAMPLES), help="Write a copy of an example instead.")
-def init(folder: Path, example: str | None) -> int:
+def init(folder: Path, example: str | None) -> None:
     """Write a new service into the folder NAME: a contract, its settings, a test and a Dockerfile.
 
     The service is a small cinema. It has an endpoint that only reads and one that cannot be undone and waits for a
@@ -57,11 +57,10 @@ def init(folder: Path, example: str | None) -> int:
         raise ConfigError(f"{folder} cannot be written: {error.strerror or error}.") from error
     if example is not None:
         click.echo(f"{printable(str(folder))}: the example {example}")
-        return 0
+        return
     shown = printable(shlex.quote(str(folder)))
     click.echo(f"{printable(str(folder))}: a service to start with")
     click.echo(f"Serve it with `bespeak serve {shown}`, check it with `bespeak lint {shown}`.")
-    return 0
 
 
 def _starter(name: str) -> dict[str, str]:

@@ -17,7 +17,6 @@ from bespeak.text.diagnostics.report import Score
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.project import Project
-    from bespeak.checks.lint.subject import LintContext
 
 
 def check_services(
@@ -35,18 +34,16 @@ def check_services(
         hosts[address.origin] = address
 
     async def check_all() -> list[LiveCheck]:
-        context = project.remote_context()
-        return [await check_one(address, context) for address in hosts.values()]
-
-    async def check_one(address: WebAddress, context: LintContext) -> LiveCheck:
-        guard = AddressGuard(typed_host(address.origin.host, address.origin.port), allow_private=allow_private)
-        # No cache and no retries: the check is about the current responses.
-        tls = trust(ca_file) if ca_file is not None else None
-        fetcher = Fetcher(guard, tls=tls, insecure=insecure, retries=0)
-        try:
-            return await check_live(address, Examiner(fetcher), context)
-        finally:
-            await fetcher.close()
+        context, tls, checks = project.remote_context(), trust(ca_file) if ca_file is not None else None, []
+        for address in hosts.values():
+            guard = AddressGuard(typed_host(address.origin.host, address.origin.port), allow_private=allow_private)
+            # No cache and no retries: the check is about the current responses.
+            fetcher = Fetcher(guard, tls=tls, insecure=insecure, retries=0)
+            try:
+                checks.append(await check_live(address, Examiner(fetcher), context))
+            finally:
+                await fetcher.close()
+        return checks
 
     checks = asyncio.run(check_all())
     for check in checks:

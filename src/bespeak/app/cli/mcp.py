@@ -97,7 +97,7 @@ def make_install(passed: Sequence[click.Option]) -> click.Command:
         remote: bool,
         dry_run: bool,
         **options: Any,
-    ) -> int:
+    ) -> None:
         """Add SERVICE to the configuration of an MCP client, which then starts `bespeak mcp SERVICE` by itself.
 
         CLIENT is claude (Claude Desktop), claude-code, cursor or vscode. Other entries of its file stay as they are,
@@ -118,7 +118,6 @@ def make_install(passed: Sequence[click.Option]) -> click.Command:
         names = _variables(chosen, variables, options)
         wish = _Installation(chosen, _name(service, name), service, names, given, options)
         _write(chosen, place, wish.name, _remote(wish) if remote else _started(wish), dry_run=dry_run)
-        return 0
 
     install.params.extend(passed)
     return install
@@ -325,7 +324,7 @@ def mcp(
     tools_listed: str | None,
     max_result: int | None,
     **options: Any,
-) -> int:
+) -> None:
     """Serve the endpoints of SERVICE as MCP tools over standard input and output.
 
     SERVICE is a folder, an .agis, .toml or .py file, module:app, an OpenAPI file (JSON or YAML), or the address of a
@@ -353,7 +352,6 @@ def mcp(
         chosen["tools_listed"] = 0 if tools_listed == ALL else int(tools_listed[:20])
     # Standard output belongs to the protocol; what modules print when they are imported goes to standard error.
     run(_serve(service, override, chosen, options, claim()))
-    return 0
 
 
 assert isinstance(mcp, _Mcp)

@@ -94,14 +94,8 @@ async def _ask(target: str, document: Any, endpoint: str | None, options: Mappin
     if not is_address(target):
         place = store_place(target)
         store = open_store(place, role="visitor") if is_there(place) else None
-    try:
-        if store is not None:
-            await store.start()
-        async with open_service(target, store=store, describes=True, **options) as client:
-            return await client.request("DESCRIBE", "/", asked)
-    finally:
-        if store is not None:
-            await store.close()
+    async with open_service(target, store=store, describes=True, **options) as client:
+        return await client.request("DESCRIBE", "/", asked)
 
 
 def _negotiate_locally(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -179,24 +180,23 @@ def touching(findings: Sequence[Finding], positions: Positions, wanted: types.Ra
 _FORMATS: Final = ("date", "date-time", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid", "regex")
 
 
-def _text(about: str, **more: Any) -> Outline:
-    return {"type": "string", "description": about, **more}
+def _field(kind: str, about: str, **more: Any) -> Outline:
+    return {"type": kind, "description": about, **more}
 
 
-def _number(about: str) -> Outline:
-    return {"type": "number", "description": about}
+_text, _number = partial(_field, "string"), partial(_field, "number")
 
 
 def _texts(about: str, **item: Any) -> Outline:
-    return {"type": "array", "description": about, "items": {"type": "string", **item}}
+    return _field("array", about, items={"type": "string", **item})
 
 
 def _table(about: str, **properties: Outline) -> Outline:
-    return {"type": "object", "description": about, "properties": properties}
+    return _field("object", about, properties=properties)
 
 
 def _tables(about: str, **properties: Outline) -> Outline:
-    return {"type": "array", "description": about, "items": {"type": "object", "properties": properties}}
+    return _field("array", about, items={"type": "object", "properties": properties})
 
 
 JSON_SCHEMA: Final[Outline] = {
