@@ -201,8 +201,6 @@ def show(agent: str, target: str, override: str | None, as_json: bool, only_id: 
 
 
 def _lifecycle(name: str, event: str, text: str, *, required: bool = False, short_help: str | None = None) -> None:
-    """Add a command that changes the status of an agent."""
-
     @agents.command(name, help=text, short_help=short_help)
     @click.argument("agent")
     @store_options

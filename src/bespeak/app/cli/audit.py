@@ -24,8 +24,8 @@ from bespeak.state.identity.jws import key_id
 from bespeak.state.identity.key_files import TrustedKeys, check_signature, parse_keys, read_history, read_key, trusted
 from bespeak.state.store.commands.audit import LatestAudit, ReadAudit
 from bespeak.state.store.store import Store
-from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, CommandFailedError
-from bespeak.terminal.console import json_option, limit_option, line, print_json, print_lines
+from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, PATH, CommandFailedError
+from bespeak.terminal.console import json_option, limit_option, line, print_json, print_lines, print_result
 from bespeak.terminal.deployment import server_document, store_place
 from bespeak.terminal.target_store import store_option, store_options, usable, visit_store, write_export
 from bespeak.text.reading.text_file import read_text
@@ -91,10 +91,9 @@ def audit() -> None:
 
 
 _key_option = click.option(
-    "--key",
-    "key_files",
+    *("--key", "key_files"),
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Trust only this public key (JWK, JWK set or PEM); repeatable.  [default: the key of TARGET]",
 )
 
@@ -102,7 +101,7 @@ _key_option = click.option(
 @audit.command(short_help="Verify the audit trail.")
 @store_options
 @_key_option
-@click.option("--file", type=click.Path(path_type=Path), help="Verify this export instead of the store.")
+@click.option("--file", type=PATH, help="Verify this export instead of the store.")
 @click.option(
     "--expect", "expected", multiple=True, metavar="ID", help="Audit-ID or checkpoint that must exist; repeatable."
 )
@@ -164,10 +163,8 @@ def verify(
             tally = asyncio.run(check(trail))
     else:
         tally = visit_store(target, override, lambda store: check(StoreTrail(store)))
-    if as_json:
-        print_json({"auditing": not trust.is_off, **asdict(tally), "found": faults})
-    else:
-        print_lines(_tally_lines(tally, trust, expected))
+    data = {"auditing": not trust.is_off, **asdict(tally), "found": faults}
+    print_result(data, _tally_lines(tally, trust, expected), as_json=as_json)
     return EXIT_REFUSED if tally.faults else EXIT_GOOD
 
 
@@ -234,7 +231,7 @@ def show(
 
 @audit.command(short_help="Export the trail as JSON Lines.")
 @store_options
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file, atomically.")
+@click.option("-o", "--output", type=PATH, help="Write to this file, atomically.")
 def export(target: str, override: str | None, output: Path | None) -> None:
     """Export the trail as JSON Lines, for `bespeak audit verify --file`.
 
@@ -270,7 +267,6 @@ def _tally_lines(tally: Tally, trust: TrailTrust, pinned: tuple[str, ...]) -> It
 
 
 def _checked(trust: TrailTrust) -> str:
-    """Return what the trail was compared with besides itself."""
     expected = trust.expected
     parts = [_plural(len(trust.keys), "trusted key")] if trust.keys else []
     parts += [] if expected.sign is None else [f"sign = {expected.sign!r} of the configuration".replace("'", '"')]

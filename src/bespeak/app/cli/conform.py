@@ -100,7 +100,6 @@ async def _until_terminated(checking: Coroutine[Any, Any, ConformanceReport]) ->
 
 
 def _conform_agis(validator: str | None, documents: Path | None, *, as_json: bool) -> bool:
-    """Run a validator on the document set; return True if every result is correct."""
     from bespeak.app.conformance.document_set import KINDS, command_validator, find_cases, hold, own_validator  # noqa: PLC0415 - servers do not need them
 
     judge = own_validator() if validator is None else command_validator(validator)

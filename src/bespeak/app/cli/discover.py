@@ -69,7 +69,6 @@ def discover(service: str, methods: bool, everything: bool, as_json: bool, **opt
 
 
 def _print_web(discovered: Discovered, as_json: bool) -> None:
-    """Print the discovered documents. The JSON form includes the findings."""
     from bespeak.app.cli.discover_web import capability_lines, skill_lines, web_json, web_lines  # noqa: PLC0415 - AGTP does without
 
     if as_json:

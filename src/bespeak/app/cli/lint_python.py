@@ -104,7 +104,6 @@ def _check(project: Project, target: str, base: Path, file: Path | None, configu
 
 
 def _open_results(service: Service) -> Iterator[tuple[Location, Diagnostic]]:
-    """Yield the functions of an app that do not say what they return."""
     for endpoint in service.endpoints:
         function = endpoint.handler.target if isinstance(endpoint.handler, RegisteredFunction) else None
         finding = plan_output(endpoint, endpoint.output_schema).finding if function is not None else None

@@ -87,7 +87,6 @@ def _show_lines(method: StandardMethod) -> Iterator[Text]:
 
 
 def _member_lines(schema: Any, indent: str) -> Iterator[Text]:
-    """List the members of an object, or of the objects in a list."""
     while schema.get("type") == "array":
         schema = schema.get("items", {})
     for name, member in schema.get("properties", {}).items():

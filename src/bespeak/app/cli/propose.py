@@ -144,7 +144,6 @@ def _confirm_plan(error: ProposalRejectedError) -> bool:
 
 
 def _listed(fields: tuple[str, ...]) -> list[str]:
-    """Split fields that stand together in one option."""
     return [field for text in fields for field in text.replace(",", " ").split()]
 
 
@@ -186,7 +185,6 @@ async def _negotiate(
 
 
 def _rejection(error: ServiceError) -> Iterator[Text]:
-    """Yield what a rejection says beyond its message."""
     yield from (line(f"note: {note}") for note in getattr(error, "__notes__", ()))
     if isinstance(error, ProposalEscalatedError):
         yield line(f"escalated: people decide about it as case {error.escalation_id}")

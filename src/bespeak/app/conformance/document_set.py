@@ -87,18 +87,15 @@ def hold(validator: Validator, cases: list[DocumentCase]) -> Iterator[CaseResult
 def _cases(folder: Path, kind: Kind) -> Iterator[DocumentCase]:
     for file in sorted(folder.glob("*.agis")) if folder.is_dir() else ():
         beside = file.with_suffix(".expected")
-        expected = _read_expected(beside) if kind == "invalid" else ()
+        try:
+            lines = beside.read_text("utf-8").splitlines() if kind == "invalid" else []
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{beside} cannot be read: {error}") from error
+        words = (line.partition("#")[0].split() for line in lines)
+        expected = tuple(Expected(*parts[:2]) for parts in words if parts)
         if kind == "invalid" and not expected:
             raise ConfigError(f"{beside} lists no findings; an invalid document needs at least one")
         yield DocumentCase(kind, file, expected)
-
-
-def _read_expected(file: Path) -> tuple[Expected, ...]:
-    try:
-        lines = file.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} cannot be read: {error}") from error
-    return tuple(Expected(*parts[:2]) for parts in (line.partition("#")[0].split() for line in lines) if parts)
 
 
 def _wrong(case: DocumentCase, verdict: Acceptance) -> str:

@@ -520,7 +520,13 @@ class Completion:
         for name in sorted({*catalog.verbs, *declared}):
             for item in self._item(name, types.CompletionItemKind.Function, self._value_text(name) + after):
                 item.sort_text = (_SOON if name in declared else _LATER) + name
-                _describe_verb(item, name, catalog)
+                verb = catalog.verbs.get(name)
+                if verb is None:
+                    item.detail = "declared here"
+                else:
+                    item.detail = verb.categories[0] if verb.categories else None
+                    item.documentation = types.MarkupContent(types.MarkupKind.Markdown, verb_text(name, catalog))
+                    item.tags = [types.CompletionItemTag.Deprecated] if verb.deprecated_in else None
                 yield item
 
     def _declared(self) -> frozenset[str]:
@@ -564,14 +570,3 @@ class Completion:
         if label.lower().startswith(self.cursor.typed.lower()):
             place = self.positions.span(self.cursor.start, self.cursor.end)
             yield types.CompletionItem(label, kind=kind, text_edit=types.TextEdit(place, text))
-
-
-def _describe_verb(item: types.CompletionItem, name: str, catalog: Catalog) -> None:
-    verb = catalog.verbs.get(name)
-    if verb is None:
-        item.detail = "declared here"
-        return
-    item.detail = verb.categories[0] if verb.categories else None
-    item.documentation = types.MarkupContent(types.MarkupKind.Markdown, verb_text(name, catalog))
-    if verb.deprecated_in:
-        item.tags = [types.CompletionItemTag.Deprecated]

@@ -323,7 +323,6 @@ class AnswerPage:
 
 
 def _first(encoded: bytes, name: str) -> str:
-    """Return a value of a form; empty if it has none."""
     try:
         return parse_qs(encoded.decode("ascii"), max_num_fields=10).get(name, [""])[0]
     except ValueError:

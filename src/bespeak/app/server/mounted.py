@@ -158,7 +158,6 @@ class MountedService:
 
 
 def _not_started(error: BespeakError) -> HttpResponse:
-    """Build the 503 for a service whose store cannot be opened."""
     _logger.error("The service cannot start: %s", error)
     message = "This server cannot reach its store, so the request is not acknowledged. Try again later."
     reply = refusal(status.UNAVAILABLE, "store-unavailable", message)

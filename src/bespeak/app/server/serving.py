@@ -193,7 +193,11 @@ def serve_target(
             settings = replace(settings, http=http)
         settings = with_public_url(settings, target.service)
         assembled = assemble_target(target, updated, http_url=settings.web.url if settings.http is not None else None)
-        assembled.findings.extend(_probe_upstreams(assembled))
+        registrar = assembled.registrar
+        if registrar.upstreams is not None or registrar.mcp_servers is not None:
+            from bespeak.runtime.bindings.upstream_probe import probe_upstreams  # noqa: PLC0415 - few servers have any
+
+            assembled.findings.extend(asyncio.run(probe_upstreams(registrar.endpoints.values())))
         report(assembled.findings)
         if settings.strict and has_errors(assembled.findings):
             raise ConfigError("not started: --strict was given, and there are errors")
@@ -216,14 +220,6 @@ def _keeper(assembled: Assembled, target: Target, settings: Settings) -> Keeper:
     store = open_store(settings.store, role=role, durability=settings.durability)
     metrics = make_metrics() if settings.operations is not None else None
     return Keeper(assembled, store, target.document, signing_keys(target.document.signing_key), metrics)
-
-
-def _probe_upstreams(assembled: Assembled) -> list[Diagnostic]:
-    if assembled.registrar.upstreams is None and assembled.registrar.mcp_servers is None:
-        return []
-    from bespeak.runtime.bindings.upstream_probe import probe_upstreams  # noqa: PLC0415 - most servers have no upstream
-
-    return asyncio.run(probe_upstreams(assembled.registrar.endpoints.values()))
 
 
 async def _try_addresses(settings: Settings) -> None:

@@ -96,7 +96,6 @@ class Settings:
             raise ConfigError(f"--workers must be 1 to 256; got {self.workers}")
 
     def _check_http(self) -> None:
-        """Refuse an HTTP face in the way of AGTP, and faces that need one without it."""
         if self.http is not None:
             self._check_reach("HTTP", self.http)
             if self.http.port and self.http.overlaps(self.address):

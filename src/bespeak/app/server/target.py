@@ -291,7 +291,6 @@ class _Joining:
 
 
 def _bind_functions(deployment: Deployment) -> Service:
-    """Build the service of a deployment; import the functions that its configuration names."""
     server = deployment.server
     wildcard = _function(server.main.wildcard_handler, "wildcard_handler") if server.main.wildcard_handler else None
     lifespan = _function(server.main.lifespan, "lifespan") if server.main.lifespan else None
