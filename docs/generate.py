@@ -23,7 +23,7 @@ from bespeak.agent.discovery.fetcher import DEADLINE as FETCH_DEADLINE
 from bespeak.agent.discovery.fetcher import MOST_REDIRECTS
 from bespeak.agent.discovery.web_document import DISCOVERY, OPENAPI
 from bespeak.agent.tools import tool_runner
-from bespeak.app.cli.catalog_diff import catalog_diff
+from bespeak.app.cli.catalog import catalog_diff
 from bespeak.app.cli.main import COMMANDS, bespeak
 from bespeak.app.server.settings import Settings
 from bespeak.checks.evolution.change import ChangeRule, Kind

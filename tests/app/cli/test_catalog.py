@@ -15,8 +15,7 @@ from tests.app.cli.invoking import invoking
 from tests.cases import rows
 from tests.documents.agis_documents import booking
 
-from bespeak.app.cli.catalog import catalog
-from bespeak.app.cli.catalog_diff import catalog_diff
+from bespeak.app.cli.catalog import catalog, catalog_diff
 from bespeak.app.cli.methods import methods, schema
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.documents.schemas import SCHEMAS, load_schema
@@ -374,7 +373,7 @@ def test_output_in_a_pipe_is_plain_and_never_cut_by_diff(tmp_path: Path) -> None
     path = tmp_path / "new.json"
     path.write_text(json.dumps(new))
     done = subprocess.run(
-        [sys.executable, "-c", "from bespeak.app.cli.catalog_diff import main; main()", "1.1.0", str(path)],
+        [sys.executable, "-c", "from bespeak.app.cli.catalog import main; main()", "1.1.0", str(path)],
         capture_output=True,
         check=False,
         timeout=60,

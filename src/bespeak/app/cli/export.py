@@ -28,7 +28,7 @@ from bespeak.documents.projections.agis_document import complete_agis, project_a
 from bespeak.documents.projections.agtp_manifest import project_manifest
 from bespeak.errors import ConfigError
 from bespeak.state.identity.settings import AuthSettings
-from bespeak.terminal import CommandFailedError
+from bespeak.terminal import PATH, CommandFailedError
 from bespeak.terminal.console import choice_option, print_findings
 
 
@@ -131,9 +131,8 @@ def _form(default: str) -> Callable[..., Any]:
 
 
 def _output(command: Command) -> Command:
-    place = click.Path(path_type=Path)
     command = click.option("--force", is_flag=True, help="Replace an existing file.")(command)
-    return click.option("-o", "--output", type=place, help="Write to this file instead of standard output.")(command)
+    return click.option("-o", "--output", type=PATH, help="Write to this file instead of standard output.")(command)
 
 
 @click.group()

@@ -19,7 +19,7 @@ from bespeak.documents.replacement import FolderTakenError, write_folder
 from bespeak.documents.rules import UNCLEAR_SERVER
 from bespeak.documents.toml_text import find_null
 from bespeak.errors import ConfigError
-from bespeak.terminal import CommandFailedError
+from bespeak.terminal import PATH, CommandFailedError
 from bespeak.terminal.console import plural, print_findings, print_json
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, has_errors, printable
 from bespeak.text.reading.text_file import read_text
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bespeak.documents.adoption.deployment import Imported
 
 
-_output_option = click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Output folder.")
+_output_option = click.option("-o", "--output", type=PATH, required=True, help="Output folder.")
 
 
 @click.group("import")
@@ -38,7 +38,7 @@ def import_() -> None:
 
 
 @import_.command(short_help="Create a deployment from an AGIS document.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 @_output_option
 @click.option("--force", is_flag=True, help="Replace existing files.")
 def agis(file: Path, output: Path, force: bool) -> None:

@@ -12,6 +12,7 @@ import click
 
 from bespeak.documents.replacement import write_folder
 from bespeak.errors import ConfigError
+from bespeak.terminal import PATH
 from bespeak.text.diagnostics.diagnostic import brief, printable
 
 _APP: Final = Path(__file__).parents[1]
@@ -25,7 +26,7 @@ _SUFFIXES: Final = (".agis", ".csv", ".json", ".md", ".py", ".toml", ".ttl")
 
 
 @click.command()
-@click.argument("folder", metavar="NAME", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="NAME", type=PATH)
 @click.option("--example", type=click.Choice(EXAMPLES), help="Write a copy of an example instead.")
 def init(folder: Path, example: str | None) -> None:
     """Write a new service into the folder NAME: a contract, its settings, a test and a Dockerfile.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from bespeak.errors import ConfigError
-from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, EXIT_UNUSABLE, FILE, screen_width
+from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, EXIT_UNUSABLE, FILE, PATH, screen_width
 from bespeak.text.diagnostics.report import SEVERITIES, Report, Score, summary
 from bespeak.text.diagnostics.reporters import FORMATS, reporter
 from bespeak.text.diagnostics.reporters.text import Style, render_concise, render_full
@@ -163,7 +163,7 @@ def _rules_option(name: str, text: str) -> Callable[[Callable[..., Any]], Callab
 @click.option("--stats", is_flag=True, help="Print the time of each pass to standard error.")
 @click.option("--quiet", "-q", is_flag=True, help="Skip the summary.")
 @click.option("--no-import", is_flag=True, help="Do not import the app that a bespeak.toml names.")
-@click.option("--stdin-filename", type=click.Path(path_type=Path), help="File name for standard input.")
+@click.option("--stdin-filename", type=PATH, help="File name for standard input.")
 @click.option("--insecure", is_flag=True, help="Allow plain HTTP to other hosts.")
 @click.option("--allow-private", is_flag=True, help="Allow redirects of a live service into private networks.")
 @click.option("--ca-file", type=FILE, help="Trust these certificate authorities for live services.")

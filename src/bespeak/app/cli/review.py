@@ -22,7 +22,7 @@ from bespeak.documents.deployment.endpoint_toml import endpoint_of
 from bespeak.documents.deployment.server_toml import parse_server
 from bespeak.documents.replacement import replace_text
 from bespeak.errors import ConfigError
-from bespeak.terminal import CommandFailedError
+from bespeak.terminal import PATH, CommandFailedError
 from bespeak.terminal.console import line, print_findings, print_json, print_lines
 from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 from bespeak.text.reading.text_file import read_text, toml_table
@@ -32,7 +32,7 @@ _WIDEST: Final = 100  # maximum characters of a value that is shown
 
 
 @click.command(short_help="Review the guesses of an import, one by one.")
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=PATH)
 @click.option("--list", "listing", is_flag=True, help="List what waits for a review; ask nothing.")
 @click.option(
     "--accept",

@@ -21,23 +21,22 @@ from bespeak.extensions.semantics.ontology.reader import load_ontology, read_byt
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import Ontology
 from bespeak.state.store.settings import open_store
-from bespeak.terminal import CommandFailedError
+from bespeak.terminal import PATH, CommandFailedError
 from bespeak.terminal.console import line, print_findings, print_result
 from bespeak.terminal.deployment import store_place
 from bespeak.terminal.target_store import Result, is_there, usable
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import json_value
 
-_FILE: Final = click.Path(path_type=Path)
 _ONTOLOGIES: Final = frozenset({".ttl", ".rdf", ".owl", ".jsonld", ".nq", ".nt"})
 
 
 @click.command()
 @click.argument("target")
-@click.argument("file", type=_FILE)
+@click.argument("file", type=PATH)
 @click.option("--endpoint", metavar="'METHOD /PATH'", help="Endpoint of the service that the profile is meant for.")
-@click.option("--ontology", "others", multiple=True, type=_FILE, help="Further ontology, beside one that is TARGET.")
-@click.option("--alignment", "alignments", multiple=True, type=_FILE, help="Alignment, beside an ontology.")
+@click.option("--ontology", "others", multiple=True, type=PATH, help="Further ontology, beside one that is TARGET.")
+@click.option("--alignment", "alignments", multiple=True, type=PATH, help="Alignment, beside an ontology.")
 @service_options
 @click.pass_context
 def negotiate(

@@ -25,7 +25,7 @@ from bespeak.app.server.log import FORMATS, LEVELS, log_findings, log_to_stderr
 from bespeak.app.server.serving import STOP_SIGNALS, serve_target
 from bespeak.app.server.settings import Settings, is_described, plan_settings
 from bespeak.app.server.target import load_target
-from bespeak.terminal import CommandFailedError
+from bespeak.terminal import PATH, CommandFailedError
 from bespeak.terminal.console import choice_option, plural, print_findings
 from bespeak.terminal.deployment import names_attribute
 
@@ -38,8 +38,8 @@ from bespeak.terminal.deployment import names_attribute
 @click.option("--a2a", is_flag=True, help="Serve A2A at /a2a of the HTTP face.")
 @click.option("--operations", metavar="HOST:PORT", help="Address for /healthz and /metrics; the default port is 9464.")
 @click.option("--workers", type=int, help="Number of worker processes.  [default: 1]")
-@click.option("--cert", "certificate", type=click.Path(path_type=Path), help="Certificate chain (PEM), for TLS 1.3.")
-@click.option("--key", type=click.Path(path_type=Path), help="Private key of the certificate (PEM).")
+@click.option("--cert", "certificate", type=PATH, help="Certificate chain (PEM), for TLS 1.3.")
+@click.option("--key", type=PATH, help="Private key of the certificate (PEM).")
 @click.option(
     "--store", metavar="PLACE", help="Store: a file, memory, or postgresql://...  [default: bespeak.db beside TARGET]"
 )

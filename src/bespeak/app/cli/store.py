@@ -27,7 +27,7 @@ from bespeak.state.store.sql import CURRENT
 from bespeak.state.store.store import Conflict, Store
 from bespeak.state.store.sweeper import Sweeper
 from bespeak.state.store.transfer import RECORDS, Examination, examine, export_store, import_store, upgrade
-from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, CommandFailedError, LazyGroup
+from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, PATH, CommandFailedError, LazyGroup
 from bespeak.terminal.console import (
     json_option,
     limit_option,
@@ -182,7 +182,7 @@ def migrate(target: str, override: str | None) -> None:
 
 @store.command(short_help="Export the store as JSON Lines.")
 @store_options
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file, atomically.")
+@click.option("-o", "--output", type=PATH, help="Write to this file, atomically.")
 def export(target: str, override: str | None, output: Path | None) -> None:
     """Export every row as JSON Lines: a consistent snapshot, even while servers are running.
 
@@ -197,7 +197,7 @@ def export(target: str, override: str | None, output: Path | None) -> None:
 
 
 @store.command("import", short_help="Import an export into an empty store.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 @store_options
 def import_(file: Path, target: str, override: str | None) -> None:
     """Import an export of `bespeak store export` into an empty store.
