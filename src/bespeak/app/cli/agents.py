@@ -535,7 +535,7 @@ def _owner(target: str, override: str | None, agent: str, scopes: tuple[str, ...
         return one.agent_id, one.name
     if not 0 < len(agent) <= _LONGEST_NAME or not agent.isprintable():
         raise click.UsageError(f"--agent must be 1 to {_LONGEST_NAME} printable characters.")
-    from bespeak.agent.client.credentials import derived_id  # noqa: PLC0415 - loads the client
+    from bespeak.agent.client.sender import derived_id  # noqa: PLC0415 - loads the client
 
     return agent if is_canonical_id(agent) else derived_id(agent), agent
 

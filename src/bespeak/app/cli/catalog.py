@@ -186,7 +186,7 @@ def _scan(deployment: Path, diff: CatalogDiff) -> tuple[list[CatalogConflict], l
         findings = [*findings, PYTHON_NOT_READ.found(message, Location(str(deployed.root)), severity="warning")]
     endpoints, policies = deployed.endpoints, deployed.policies
     if deployed.server.document is not None:
-        from bespeak.checks.lint.reading import read_subject  # noqa: PLC0415
+        from bespeak.checks.lint.document import read_subject  # noqa: PLC0415
 
         text = read_text(deployed.server.document, MAX_BYTES)
         subject = text if isinstance(text, Diagnostic) else read_subject(text, str(deployed.server.document), "agis")

@@ -12,14 +12,12 @@ from typing import Any, Final
 from lsprotocol import types
 
 from bespeak.app.lsp.cursor import ITEM, Cursor, Positions
-from bespeak.checks.lint.baseline import read_baseline
 from bespeak.checks.lint.config import Config, Configs, Judge, relative_to
-from bespeak.checks.lint.files import Deployments, looks_ours
-from bespeak.checks.lint.project import STDIN, Options, Project
-from bespeak.checks.lint.reading import read_subject
+from bespeak.checks.lint.document import read_subject
+from bespeak.checks.lint.project import STDIN, Deployments, Options, Project, looks_ours
 from bespeak.checks.lint.rule_index import PASSES, all_rules, facts, find_rule, pass_of, sections
 from bespeak.checks.lint.subject import Kind, Subject
-from bespeak.checks.lint.suppress import UNUSED
+from bespeak.checks.lint.suppress import UNUSED, read_baseline
 from bespeak.contract.agent import STATUSES
 from bespeak.contract.catalog.catalog import Catalog, Verb
 from bespeak.contract.catalog.document import load_bundled
