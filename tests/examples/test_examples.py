@@ -30,9 +30,9 @@ TRAVEL = ROOT / "examples" / "travel"
 PLACES = ["travel", *(f"travel/partners/{name}.py" for name in ("inn", "airline", "cars")), "semantic", "library"]
 
 
-def told_under(heading: str) -> str:
-    """Return what the examples print, as the page shows it."""
-    section = (ROOT / "examples" / "README.md").read_text("utf-8").split(f"## {heading}\n")[1].split("\n## ")[0]
+def told_in(page: str, heading: str) -> str:
+    """Return what the examples print, as a page shows it."""
+    section = (ROOT / "examples" / page).read_text("utf-8").split(f"# {heading}\n")[1].split("\n## ")[0]
     return "\n".join(re.findall(r"^```text\n(.*?)^```$", section, re.MULTILINE | re.DOTALL))
 
 
@@ -54,7 +54,7 @@ def test_agency_tells_the_story_of_the_page_from_a_fresh_copy(tmp_path: Path) ->
     command = [sys.executable, "-W", "error", "agency/trip.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240)
     assert (done.returncode, done.stderr) == (0, "")
-    told = told_under("A travel agency")
+    told = told_in("README.md", "A travel agency")
     assert re.fullmatch(re.escape(told).replace(re.escape("..."), ".*"), done.stdout), done.stdout
     left = {path.name for path in (tmp_path / "agency").rglob("*") if path.is_file() and path.suffix != ".pyc"}
     assert left == {path.name for path in TRAVEL.rglob("*") if path.suffix in (".py", ".toml")}
@@ -64,7 +64,7 @@ def test_agency_tells_the_story_of_the_page_from_a_fresh_copy(tmp_path: Path) ->
 def test_archive_imports_searches_analyses_and_reports_as_the_page_says() -> None:
     command = [sys.executable, "-W", "error", str(ROOT / "examples" / "library" / "donation.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert (done.returncode, done.stderr, done.stdout) == (0, "", told_under("A small archive"))
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", told_in("library/README.md", "A small archive"))
 
 
 EXAMPLE = ROOT / "examples" / "semantic"

@@ -68,8 +68,8 @@ class Reader:
 def readers(folder: Path) -> dict[str, Reader]:
     keys = TokenSettings(keys=write_keys(folder / "keys.json", {**public_jwk(KEY), "kid": KID}))
     bearer = BearerVerifier(keys, FileKeys(folder / "keys.json"), audience=SERVER)
-    claims = {"agent_id": AGENT, "aud": SERVER, "exp": int(NOW) + 600, "scope": "a:b"}
-    delegated = Claims(AGENT, OTHER, SERVER, ("a:b",), 0, int(NOW) + 600, int(NOW), "id-1")
+    claims = {"agent_id": AGENT, "aud": SERVER, "exp": int(NOW) + 86_400, "scope": "a:b"}
+    delegated = Claims(AGENT, OTHER, SERVER, ("a:b",), 0, int(NOW) + 86_400, int(NOW), "id-1")
     statement = {"kind": "ontology", "id": "x", "version": "1", "sha256": "0" * 64}
     document = SignedDocument({"a": 1}, AGENT, SERVER, "2026-01-01T00:00:00Z")
     place = {name: 1 if name == "sequence" else "s" for name in RecordPlace.__struct_fields__}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -227,7 +228,10 @@ async def test_a_delayed_repetition_is_not_made_after_the_end(desk: Desk) -> Non
     (record,) = await desk.bench.store.read(ListRecords(CALL, states=("scheduled",)))
     desk.end()
     await desk.server.part("retries").carry([record])
-    (record,) = await desk.bench.store.read(ListRecords(CALL))
+    async with asyncio.timeout(10):
+        while record.state == "scheduled":
+            await asyncio.sleep(0.01)
+            (record,) = await desk.bench.store.read(ListRecords(CALL))
     kept = record.content()
     assert (desk.calls, record.state, kept["status"]) == (["/one"], "failed", 401)
     assert kept["answer"]["error"]["code"] == "authority-expired"
