@@ -144,8 +144,8 @@ def test_mappings_are_named_with_confidence_and_origin_unless_undeclared() -> No
     assert [one.rule for one in translation.broken] == ["I243", "I243"]
     translation, mappings = translate(alignment(), threshold=0.92)
     assert [(one.rule, one.path) for one in translation.broken] == [("I244", "/capabilityRefs/0")]
-    assert mappings.doubtful(SUMMARY) == 0.91
-    assert mappings.doubtful(f"{RAD}#summarize-report") is None
+    assert mappings.doubtful[SUMMARY] == 0.91
+    assert f"{RAD}#summarize-report" not in mappings.doubtful
     known, mappings = translate(alignment())
     assert not mappings.is_anonymous(known.used[SUMMARY].translation)
     unknown, mappings = translate(alignment(provenance=None))

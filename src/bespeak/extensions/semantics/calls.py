@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 
 from bespeak.errors import StoreError
 from bespeak.extensions.semantics import store as registry
-from bespeak.extensions.semantics.alignment.artifact import Trust
-from bespeak.extensions.semantics.layer import Meaning, SemanticLayer, concepts_of
+from bespeak.extensions.semantics.layer import Meaning, SemanticLayer
 from bespeak.extensions.semantics.negotiation import SemanticOutcome
 from bespeak.extensions.semantics.profile import SemanticProfile
 from bespeak.extensions.semantics.rules import UNCONFIRMED, UNSTABLE
-from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import SEMANTIC_PROFILE, TASK_ID
 from bespeak.protocol.exchange.messages import Request
@@ -25,7 +22,6 @@ from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.exchange import Exchange
 from bespeak.runtime.gates.input import SEMANTIC, build_input_gate, read_body
-from bespeak.runtime.route_table import RouteTable
 from bespeak.runtime.settlement import TaskAdmission
 from bespeak.state.store.commands.cases import PausedTask
 from bespeak.state.store.store import Command, Store
@@ -42,19 +38,15 @@ _logger = logging.getLogger(__name__)
 class MappingHistory:
     """A subscriber of exchanges. Calls that were counted in the last seconds before a crash are not stored."""
 
-    def __init__(self) -> None:
-        self._store: Store | None = None
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._counts: dict[tuple[str, str], list[int]] = {}
         self._flushing: asyncio.Task[None] | None = None
-
-    def follow(self, store: Store) -> None:
-        """Store what is counted from now on."""
-        self._store = store
 
     def __call__(self, exchange: Exchange) -> None:
         """Take in a call of an endpoint; built-in methods do not provide what a mapping leads to."""
         meaning: Meaning | None = exchange.call.request.semantic
-        if self._store is None or meaning is None or not meaning.outcome.mappings:
+        if meaning is None or not meaning.outcome.mappings:
             return
         route, answer = exchange.call.route, exchange.response
         succeeded = status.is_success(answer.status)
@@ -71,12 +63,10 @@ class MappingHistory:
     async def flush(self) -> None:
         """Store what was counted; what a store that fails has not taken is dropped, so that nothing counts twice."""
         counts, self._counts = self._counts, {}
-        if self._store is None or not counts:
-            return
+        calls = tuple(registry.MappedCalls(*pair, *two) for pair, two in counts.items())
         try:
-            await self._store.do(
-                registry.CountMappedCalls(tuple(registry.MappedCalls(*pair, *two) for pair, two in counts.items()))
-            )
+            if calls:
+                await self._store.do(registry.CountMappedCalls(calls))
         except StoreError as error:
             _logger.warning("the history of %d mappings could not be stored: %s", len(counts), error)
 
@@ -92,8 +82,6 @@ class MappingHistory:
         self._flushing = None
 
 
-# Error code of a call that cannot be undone, whose mapping the operator has not confirmed.
-MAPPING_UNCONFIRMED: Final = "semantic-mapping-unconfirmed"
 CHANGED: Final = "semantic-profile-changed"  # error code of a call whose profile differs from that of its task
 _CONTROL: Final = {  # the control exchange, which is separate from the messages of a task (IoA 9)
     "ask": {"method": "DESCRIBE", "path": "/", "parameters": ["semantic_profile", "alignments"]},
@@ -111,7 +99,7 @@ def refuse_outcome(call: Call, outcome: SemanticOutcome, spoken: tuple[str, ...]
             f"{first}. Use a profile in a vocabulary of the service, or ask its operator to run "
             f"`bespeak semantic confirm {verdict.violations[0].value}`."
         )
-        return Refused(status.CONFLICT, MAPPING_UNCONFIRMED, message, details | offer_control(call, spoken))
+        return Refused(status.CONFLICT, "semantic-mapping-unconfirmed", message, details | offer_control(call, spoken))
     if verdict.status == "reject":
         message = f"{first}. Correct the semantic profile and repeat the call."
         return Refused(status.UNPROCESSABLE, "semantic-rejected", message, details)
@@ -156,23 +144,10 @@ def offer_control(call: Call, spoken: tuple[str, ...]) -> dict[str, Any]:
 class CallJudge(SemanticLayer):
     """The semantic layer as gates use it; `server.part("semantic")`."""
 
-    def __init__(
-        self, settings: SemanticSettings, routes: Callable[[], RouteTable] | None = None, trust: Trust | None = None
-    ) -> None:
-        super().__init__(settings, routes, trust)
-        self.history = MappingHistory()  # of mapped calls; subscribed to exchanges where there is a store
-
-    async def follow(self, store: Store) -> None:
-        """Follow the registry in the store, and add to its history of mappings."""
-        await super().follow(store)
-        self.history.follow(store)
-
-    async def close(self) -> None:
-        await self.history.close()
-        await super().close()
+    history: MappingHistory  # of mapped calls, where there is a store
 
     def judge(self, call: RoutedCall) -> Refused | None:
-        """Understand the envelope of a call, or refuse it."""
+        """Understand the envelope of a call, or refuse it. A profile that it refers to is looked up after the gates."""
         document, headers, endpoint = getattr(call, "semantic", None), call.request.headers, call.route.endpoint
         if document is None:
             known = call.server.store is not None
@@ -187,12 +162,15 @@ class CallJudge(SemanticLayer):
     def understand(self, call: RoutedCall, profile: SemanticProfile | None, outcome: SemanticOutcome) -> Refused | None:
         """Keep what a call means with its request, where its handler and its steps find it; refuse it without."""
         if outcome.match == "none" or profile is None:
-            return refuse_outcome(call, outcome, self.spoken(concepts_of(call.route.endpoint)))
+            return refuse_outcome(call, outcome, self.spoken(call.route.endpoint.semantic.concepts))
         call.request = msgspec.structs.replace(call.request, semantic=Meaning(profile, outcome))
         return None
 
     def judge_step(self, call: RoutedCall) -> Refused | None:
-        """Judge a step that a built-in method makes for its caller by what the call of the method means."""
+        """Judge a step that a built-in method makes for its caller by what the call of the method means.
+
+        Such a step is one of EXECUTE or a plan. A composition is judged as a whole.
+        """
         outer = call.parent
         if outer is None or not outer.route.builtin:
             return None
@@ -236,7 +214,12 @@ class TaskProfiles:
         meaning = meaning_of(call)
         if meaning is not None:
             return None if found.digest == meaning.digest else refuse_change(call, found.digest)
-        return self._understand(call, found)
+        reference = call.request.headers.get(SEMANTIC_PROFILE)
+        if not found.digest or found.owner != (call.agent_id or ""):
+            return self._missing(call) if reference is None else refuse_unknown(reference)
+        profile = msgspec.convert(found.profile, SemanticProfile)
+        refused = self._layer.understand(call, profile, self._layer.negotiate(profile, call.route.endpoint))
+        return refused or (None if reference is None else self._ask(call))
 
     def _ask(self, call: RoutedCall) -> Command | Refused | None:
         headers, meaning = call.request.headers, meaning_of(call)
@@ -259,36 +242,12 @@ class TaskProfiles:
         """Refuse a call without a profile; what a built-in method calls is judged step by step."""
         return refuse_missing(call, self._layer.spoken()) if self._layer.requires(call.route.endpoint) else None
 
-    def _understand(self, call: RoutedCall, found: registry.RecordedProfile) -> Command | Refused | None:
-        """Judge a profile that the call refers to, by a header or by its task."""
-        reference = call.request.headers.get(SEMANTIC_PROFILE)
-        if not found.digest or found.owner != (call.agent_id or ""):
-            return self._missing(call) if reference is None else refuse_unknown(reference)
-        profile = msgspec.convert(found.profile, SemanticProfile)
-        refused = self._layer.understand(call, profile, self._layer.negotiate(profile, call.route.endpoint))
-        return refused or (None if reference is None else self._ask(call))
 
-
-def semantic_gate(call: RoutedCall) -> Refused | None:
-    """Understand the envelope of a call. A profile that the call only refers to is looked up after the gates."""
-    refused: Refused | None = call.server.part("semantic").judge(call)
-    return refused
-
-
-def semantic_step_gate(call: RoutedCall) -> Refused | None:
-    """Judge a step that the caller has named: that of EXECUTE or a plan. A composition is judged as a whole."""
-    refused: Refused | None = call.server.part("semantic").judge_step(call)
-    return refused
-
-
-def _read_enveloped(request: Request, call: RoutedCall) -> Any:
+@build_input_gate
+def semantic_input_gate(request: Request, call: RoutedCall) -> Any:
     """Decode the body and take the semantic envelope out of it, unless the endpoint has a member of that name."""
     value = read_body(request, call)
     declared = call.route.endpoint.input_schema.get("properties", ())
     if type(value) is dict and SEMANTIC in value and SEMANTIC not in declared:
         call.semantic = value.pop(SEMANTIC)
     return value
-
-
-semantic_input_gate: Final = build_input_gate(_read_enveloped)
-"""Reads the input; a body may carry an envelope beside it."""

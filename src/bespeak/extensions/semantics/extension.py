@@ -30,7 +30,9 @@ def _open(opening: Opening) -> None:
     opening.on_close(judge.close)
     store = opening.store
     if store is not None:
+        judge.history = calls.MappingHistory(store)
         opening.on_start(lambda: judge.follow(store))
+        opening.on_close(judge.history.close)
         opening.observe(judge.history)
 
 
@@ -54,7 +56,13 @@ def _endpoints(service: Service) -> Iterable[BuiltIn]:
 
 semantics: Final = Extension(
     name="semantics",
-    gates=(Gate(calls.semantic_gate, Anchor.READ, step=calls.semantic_step_gate),),
+    gates=(
+        Gate(
+            lambda call: call.server.part("semantic").judge(call),
+            Anchor.READ,
+            step=lambda call: call.server.part("semantic").judge_step(call),
+        ),
+    ),
     reads=calls.semantic_input_gate,
     floor=_extend,
     endpoints=_endpoints,

@@ -30,7 +30,6 @@ from bespeak.extensions.semantics.translation import Translation
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable
-from bespeak.state.store.store import Store
 
 _LEAST_BEHAVIOR: Final = 0.3  # lowest agreement of inputs and outputs
 
@@ -120,23 +119,17 @@ class MeaningIndex:
         meanings, mappings = self.snapshot.meanings, self.snapshot.mappings
         sources, usable = self.snapshot.declaring([wanted]), list(self.snapshot.alignments)
         for concept, endpoints in self._providers.items():
-            share, translation = self._share(wanted, concept), None
+            share, translation = negotiation.share_of(wanted, concept, meanings), None
             if share is None:
                 for target in self.snapshot.declaring([concept]):
                     translation = mappings.translate(wanted, sources, target, usable)
                     if translation is not None and not mappings.refuses(translation):
-                        near = self._share(translation.iri, concept)
+                        near = negotiation.share_of(translation.iri, concept, meanings)
                         share = None if near is None else near * translation.confidence
                     if share is not None:
                         break
             if share is not None and concept in meanings:
                 yield from (FoundEndpoint(one, concept, score * share, translation) for one in endpoints)
-
-    def _share(self, wanted: str, concept: str) -> float | None:
-        meanings = self.snapshot.meanings
-        if meanings.subsumes(wanted, concept):
-            return 1.0
-        return negotiation.WIDER if meanings.subsumes(concept, wanted) else None
 
     def _fits(self, found: FoundEndpoint, wanted: DiscoveryQuery) -> bool:
         """Compare inputs and outputs with those of the capability; what is not declared does not exclude."""
@@ -153,12 +146,10 @@ def read_wanted(criteria: Any) -> DiscoveryQuery | None:
         return DiscoveryQuery(criteria)
     if not isinstance(criteria, Mapping) or not isinstance(criteria.get("capability"), str):
         return None
-    return DiscoveryQuery(criteria["capability"], _texts(criteria.get("inputs")), _texts(criteria.get("outputs")))
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    values = value if isinstance(value, list) else [value]
-    return tuple(one[:1_000] for one in values[:20] if isinstance(one, str))
+    given = (criteria.get(name) for name in ("inputs", "outputs"))
+    listed = (value if isinstance(value, list) else [value] for value in given)
+    texts = (tuple(one[:1_000] for one in values[:20] if isinstance(one, str)) for values in listed)
+    return DiscoveryQuery(criteria["capability"], *texts)
 
 
 def own_ontology(service: Service, endpoints: Iterable[Endpoint], version: str, namespace: Namespace) -> Ontology:
@@ -230,7 +221,7 @@ class _RegistryView:
         if routes is not None:
             own = own_ontology(routes.service, endpoints, routes.publication.version, registry.namespace)
             self.snapshot = registry.with_own(own)
-        self.concepts = tuple(sorted({one for endpoint in endpoints for one in concepts_of(endpoint)}))
+        self.concepts = tuple(sorted({one for endpoint in endpoints for one in endpoint.semantic.concepts}))
         # Only callers with the scopes of their endpoints learn of them: those that are named, and all below.
         self.sensitive = frozenset(one for one in self.concepts if registry.is_below(one, sensitive))
         self._endpoints = endpoints
@@ -244,9 +235,9 @@ class _RegistryView:
         """Offer of all listed endpoints that are not sensitive; without a service, what the ontologies declare."""
         if self.routes is None:
             return negotiation.ServiceOffer((), tuple(sorted(self.registry.meanings.capabilities)), whole=True)
-        listed = [one for one in self._endpoints if one.is_listed and self.sensitive.isdisjoint(concepts_of(one))]
+        listed = [one for one in self._endpoints if one.is_listed and self.sensitive.isdisjoint(one.semantic.concepts)]
         own = tuple(capability_iri(self.routes.service, one) for one in listed)
-        concepts = tuple(dict.fromkeys(concept for one in listed for concept in concepts_of(one)))
+        concepts = tuple(dict.fromkeys(concept for one in listed for concept in one.semantic.concepts))
         return negotiation.ServiceOffer((), concepts, own=own, whole=True)
 
     @property
@@ -272,14 +263,9 @@ class SemanticLayer:
         trust = trust or Trust()
         policy = msgspec.structs.replace(self.negotiation.mapping_policy, ranks=trust.ranks)
         self.knowledge = Knowledge(settings.namespace, policy, trust)
+        self.follow, self.close = self.knowledge.follow, self.knowledge.close
         self.own: tuple[str, ...] = ()  # ontologies that the service uses itself; if empty, those of its concepts
         self._view: _RegistryView | None = None
-
-    async def follow(self, store: Store) -> None:
-        await self.knowledge.follow(store)
-
-    async def close(self) -> None:
-        await self.knowledge.close()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -318,7 +304,7 @@ class SemanticLayer:
         """Return an endpoint with the concepts that a caller may know of."""
         if not self.settings.sensitive or self.view.index.shows(endpoint, principal):
             return endpoint
-        shown = tuple(one for one in concepts_of(endpoint) if one not in self.view.sensitive)
+        shown = tuple(one for one in endpoint.semantic.concepts if one not in self.view.sensitive)
         return dataclasses.replace(endpoint, semantic=dataclasses.replace(endpoint.semantic, concepts=shown))
 
     def requires(self, endpoint: Endpoint) -> bool:
@@ -349,7 +335,7 @@ class SemanticLayer:
         # What decides about an offer.
         traits: tuple[Any, ...] = ()
         if endpoint is not None:
-            traits = (endpoint.key, endpoint.builtin, concepts_of(endpoint), endpoint.semantic.impact)
+            traits = (endpoint.key, endpoint.builtin, endpoint.semantic.concepts, endpoint.semantic.impact)
         key = (profile, traits)
         found = self.view.outcomes.get(key)
         if found is None:
@@ -365,7 +351,7 @@ class SemanticLayer:
     def _offer(self, endpoint: Endpoint | None, view: _RegistryView) -> negotiation.ServiceOffer:
         if endpoint is None:
             return msgspec.structs.replace(view.whole, spoken=self.spoken())
-        concepts = concepts_of(endpoint)
+        concepts = endpoint.semantic.concepts
         # What a basic method such as EXECUTE calls is judged by itself.
         critical = endpoint.semantic.impact == "irreversible" and not (endpoint.is_basic or endpoint.passes_on)
         own = () if view.routes is None or endpoint.builtin else (capability_iri(view.routes.service, endpoint),)
@@ -389,10 +375,6 @@ class SemanticLayer:
             own = () if snapshot.own is None else (snapshot.own.id,)
             view.spoken[concepts] = tuple(dict.fromkeys((*spoken, snapshot.namespace.core, *own)))
         return view.spoken[concepts]
-
-
-def concepts_of(endpoint: Endpoint) -> tuple[str, ...]:
-    return endpoint.semantic.concepts
 
 
 def check_extra() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
@@ -190,10 +190,19 @@ class SemanticNegotiation:
         """Judge a profile in the vocabulary of the service: consistency, provenance, and whether it fits the call."""
         meanings = snapshot.meanings_with(ontology)
         broken = list(judge(profile, meanings, self.policy).violations)
-        if offer.critical:
-            broken += self._check_origins(mappings or (), snapshot)
+        for used in mappings or () if offer.critical else ():  # what keeps it from a call that cannot be undone
+            unconfirmed = used.translation.unconfirmed
+            if unconfirmed is not None:
+                broken.append(Violation.of(rules.UNCONFIRMED, "/alignmentRef", unconfirmed, used.source))
+            if self.settings.require_provenance and snapshot.mappings.is_anonymous(used.translation):
+                artifact = used.translation.steps[0].alignment
+                broken.append(Violation.of(rules.PROVENANCE, "/alignmentRef", used.source, artifact))
         provided = (*offer.concepts, *offer.own) if ontology is snapshot.own else offer.concepts
-        fits = {wanted: found for wanted in profile.capability_refs if (found := _fit(wanted, provided, meanings))}
+        fits: dict[str, tuple[str, float]] = {}  # what provides a wanted capability, and how surely
+        for wanted in profile.capability_refs:
+            shares = [(own, share) for own in provided if (share := share_of(wanted, own, meanings))]
+            if shares:
+                fits[wanted] = max(shares, key=lambda one: one[1])
         if provided and profile.capability_refs and not fits and not offer.whole:
             named = ", ".join(one for one in provided if one not in offer.sensitive) or "something else"
             broken.append(Violation.of(rules.NOT_PROVIDED, "/capabilityRefs/0", profile.capability_refs[0], named))
@@ -210,15 +219,6 @@ class SemanticNegotiation:
             unmatched=tuple(one for one in profile.capability_refs if one not in fits),
             profile=profile,
         )
-
-    def _check_origins(self, mappings: Sequence[UsedMapping], snapshot: Snapshot) -> Iterator[Violation]:
-        """Yield what keeps mappings from a call that cannot be undone."""
-        for used in mappings:
-            unconfirmed = used.translation.unconfirmed
-            if unconfirmed is not None:
-                yield Violation.of(rules.UNCONFIRMED, "/alignmentRef", unconfirmed, used.source)
-            if self.settings.require_provenance and snapshot.mappings.is_anonymous(used.translation):
-                yield Violation.of(rules.PROVENANCE, "/alignmentRef", used.source, used.translation.steps[0].alignment)
 
     def _fail(self, broken: Sequence[Violation], said: list[str], ontology: Ontology | None = None) -> SemanticOutcome:
         rejected = any(self.policy.status_of(one) == "reject" for one in broken)
@@ -243,13 +243,11 @@ def _find_alignments(profile: SemanticProfile, snapshot: Snapshot) -> tuple[list
     return [id_ for id_ in usable if id_ in profile.alignment_refs], broken
 
 
-def _fit(wanted: str, provided: Sequence[str], meanings: Meanings) -> tuple[str, float] | None:
-    """Return the capability that provides a wanted one, and how surely: one that is more general may do less."""
-    exact = next((own for own in provided if meanings.subsumes(wanted, own)), None)
-    if exact is not None:
-        return exact, 1.0
-    wider = next((own for own in provided if meanings.subsumes(own, wanted)), None)
-    return None if wider is None else (wider, WIDER)
+def share_of(wanted: str, provided: str, meanings: Meanings) -> float | None:
+    """Return how surely a capability provides a wanted one, if at all: one that is more general may do less."""
+    if meanings.subsumes(wanted, provided):
+        return 1.0
+    return WIDER if meanings.subsumes(provided, wanted) else None
 
 
 def _explain_fits(profile: SemanticProfile, fits: Mapping[str, tuple[str, float]], offer: ServiceOffer) -> str:

@@ -11,6 +11,8 @@ from pathlib import Path
 from subprocess import PIPE, Popen, TimeoutExpired
 from typing import Any, Final, TypeVar
 
+import msgspec
+
 from bespeak.extensions.semantics.terms import Ontology
 
 SMALL: Final = 32 * 1024  # bytes of a document that a thread reads in some hundredths of a second
@@ -98,18 +100,14 @@ async def _take_over(told: bytes) -> Any:
         else:
             found = part
         await asyncio.sleep(0)
-    return Ontology(**{**_members(found), "terms": terms}) if isinstance(found, Ontology) else found
-
-
-def _members(ontology: Ontology) -> dict[str, Any]:
-    return {name: getattr(ontology, name) for name in ontology.__struct_fields__}
+    return msgspec.structs.replace(found, terms=terms) if isinstance(found, Ontology) else found
 
 
 def _parts(result: Any) -> Iterator[Any]:
     if not isinstance(result, Ontology):
         yield result
         return
-    yield Ontology(**{**_members(result), "terms": {}})
+    yield msgspec.structs.replace(result, terms={})
     terms = list(result.terms.items())
     yield from (dict(terms[start : start + _PART]) for start in range(0, len(terms), _PART))
 

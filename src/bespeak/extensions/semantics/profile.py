@@ -152,18 +152,12 @@ def _inconsistencies(profile: SemanticProfile, meanings: Meanings, *, strict: bo
     needed = sorted(meanings.requires.get(intent, frozenset()).difference(references))
     uncovered = (one for one in needed if not any(above in references for above in meanings.ancestors(one)))
     found += [Violation.of(rules.INTENT_CAPABILITIES, "/intentRef", intent, one) for one in uncovered]
-    if context is not None and context.domain is not None:
-        found += _domain_conflicts(profile, context.domain, meanings, strict=strict)
-    return found
-
-
-def _domain_conflicts(profile: SemanticProfile, domain: str, meanings: Meanings, *, strict: bool) -> list[Violation]:
-    found: list[Violation] = []
-    applies = meanings.applies_to.get(profile.intent_ref)
+    if context is None or context.domain is None:
+        return found
+    domain, applies = context.domain, meanings.applies_to.get(intent)
     if applies and domain not in applies and not any(meanings.contains(one, domain, strict=strict) for one in applies):
-        found.append(Violation.of(rules.INTENT_DOMAIN, "/intentRef", profile.intent_ref, domain))
-    assert profile.context is not None, "the domain is a part of the context"
-    for number, binding in enumerate(profile.context.term_bindings):
+        found.append(Violation.of(rules.INTENT_DOMAIN, "/intentRef", intent, domain))
+    for number, binding in enumerate(context.term_bindings):
         sense = binding.sense
         if not sense:
             continue  # a missing sense is a violation already

@@ -78,10 +78,6 @@ class Ontology(msgspec.Struct, frozen=True, kw_only=True):
         """Return the terms of some kinds, sorted by IRI."""
         return sorted((term for term in self.terms.values() if term.kind in kinds), key=lambda term: term.iri)
 
-    def of_type(self, iri: str) -> list[Term]:
-        """Return the individuals of a class, sorted by IRI."""
-        return sorted((term for term in self.terms.values() if iri in term.types), key=lambda term: term.iri)
-
 
 _NUMBERS: Final = re.compile(r"[vV]?([0-9]{1,9}(?:\.[0-9]{1,9}){0,3})")
 _DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")

@@ -160,7 +160,6 @@ def _is_turned(alignment: Alignment) -> bool:
 
 
 def _turned(rule: MappingRule, alignment: Alignment) -> MappingRule:
-    """Return a rule with its confidence, in the direction of its pair."""
     found = msgspec.structs.replace(rule, confidence=alignment.confidence_of(rule))
     if not _is_turned(alignment):
         return found
@@ -212,7 +211,7 @@ class Mappings:
         self._policy = policy
         self._signed = signed_pairs(given)
         self._accepted: dict[str, Alignment] = {}
-        self._doubtful: dict[str, float] = {}  # highest confidence of a term's mappings that are not accepted
+        self.doubtful: dict[str, float] = {}  # highest confidence of a term's mappings that are not accepted
         self._anonymous: set[tuple[str, str, str]] = set()  # alignment, source and target of unknown origin
         for alignment in given:
             rules = []
@@ -229,7 +228,7 @@ class Mappings:
                         self._anonymous.add((alignment.id, rule.source, rule.target))
                 else:
                     for iri in (rule.source, rule.target):
-                        self._doubtful[iri] = max(confidence, self._doubtful.get(iri, 0.0))
+                        self.doubtful[iri] = max(confidence, self.doubtful.get(iri, 0.0))
             self._accepted[alignment.id] = msgspec.structs.replace(alignment, rules=tuple(rules))
         self._all = tuple(self._accepted)
         self._translators = {self._all: Translator(self._accepted.values(), policy, signed=self._signed)}
@@ -259,10 +258,6 @@ class Mappings:
     def refuses(self, translation: Translation) -> bool:
         """Return True if several steps together are not certain enough."""
         return len(translation.steps) > 1 and translation.confidence < self._policy.threshold
-
-    def doubtful(self, iri: str) -> float | None:
-        """Return the confidence of the best mapping of a term that is not accepted; None if there is none."""
-        return self._doubtful.get(iri)
 
     def is_anonymous(self, translation: Translation) -> bool:
         """Return True if any mapping does not say who or what made it."""
@@ -319,7 +314,7 @@ class ProfileTranslation:
         found = self._mappings.translate(iri, sources, self._target.id, self._ids)
         covered = found is not None and found.iri in self._target.terms
         if found is None or not covered or self._mappings.refuses(found):
-            doubtful = found.confidence if found is not None and covered else self._mappings.doubtful(iri)
+            doubtful = found.confidence if found is not None and covered else self._mappings.doubtful.get(iri)
             rule, other = (UNCOVERED, self._target.id) if doubtful is None else (LOW_CONFIDENCE, doubtful)
             self.broken.append(Violation.of(rule, path, iri, other))
             return iri
