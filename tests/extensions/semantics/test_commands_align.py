@@ -18,7 +18,7 @@ from bespeak.errors import ConfigError
 from bespeak.extensions.semantics.alignment.artifact import Trust, judge_alignment
 from bespeak.extensions.semantics.alignment.notation import alignment_notation, read_alignment
 from bespeak.extensions.semantics.alignment.signals import History
-from bespeak.extensions.semantics.commands_align import read_histories
+from bespeak.extensions.semantics.commands_documents import read_histories
 from bespeak.extensions.semantics.ontology.reader import load_ontology
 from bespeak.extensions.semantics.store import CountMappedCalls, MappedCalls
 from bespeak.state.identity.key_files import parse_keys

@@ -1,37 +1,47 @@
-"""`bespeak semantic publish` and `validate`: write the core ontology; check envelopes and registrations."""
+"""`bespeak semantic publish`, `validate`, `align` and `explain`: the core ontology, envelopes, and alignments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, get_args
 
 import click
 import msgspec
 
 from bespeak.contract.core_ontology import DEFAULT, Namespace, parse_base
 from bespeak.errors import ConfigError
+from bespeak.extensions.semantics.alignment.aligner import TOOL, Aligned, Base, Override, TermPair, align
+from bespeak.extensions.semantics.alignment.draft_json import statement_of
+from bespeak.extensions.semantics.alignment.notation import AlignmentNotation, read_alignment, write_alignment
+from bespeak.extensions.semantics.alignment.policy import Policy, Provenance
+from bespeak.extensions.semantics.alignment.signals import Histories, History
+from bespeak.extensions.semantics.commands import accepted
 from bespeak.extensions.semantics.envelope.reader import EnvelopeReader
 from bespeak.extensions.semantics.envelope.writer import find_payload
 from bespeak.extensions.semantics.ontology.publication import publish_core
-from bespeak.extensions.semantics.ontology.reader import load_ontology
-from bespeak.extensions.semantics.profile import ACCEPTED, ProfilePolicy, Verdict, judge, judge_agents, judge_violations
+from bespeak.extensions.semantics.ontology.reader import load_ontology, read_bytes
+from bespeak.extensions.semantics.profile import ProfilePolicy, judge, judge_agents, judge_violations
+from bespeak.extensions.semantics.store import ListMappedCalls, MappedCalls
 from bespeak.extensions.semantics.terms import Meanings, Ontology
+from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.terminal import CommandFailedError
-from bespeak.terminal.console import json_option, line, print_findings, print_json, print_lines
-from bespeak.terminal.target_store import usable, written_in_one_step
-from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.terminal import PATH, CommandFailedError
+from bespeak.terminal.console import choice_option, json_option, line, print_findings, print_json, print_lines
+from bespeak.terminal.target_store import existing_place, usable, use_store, written_in_one_step
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity, printable
+from bespeak.text.language.embedding import PACKAGE, embed
 from bespeak.text.reading.rules import MALFORMED
 from bespeak.text.reading.text_file import read_text
-from bespeak.text.source.json_tree import JsonTree, parse_json
+from bespeak.text.source.json_tree import parse_json
 from bespeak.text.source.tree import SyntaxFault
-
-_FILE = click.Path(path_type=Path)
 
 
 @click.command()
-@click.option("-o", "--output", "folder", required=True, type=_FILE, help="Folder; created if needed.")
+@click.option("-o", "--output", "folder", required=True, type=PATH, help="Folder; created if needed.")
 @click.option("--base", default=DEFAULT.base, show_default=True, help="IRI that all names begin with.")
 def publish(folder: Path, base: str) -> None:
     """Write the core ontology, its JSON-LD context and its SHACL shapes.
@@ -42,9 +52,7 @@ def publish(folder: Path, base: str) -> None:
     Example:
     bespeak semantic publish -o public --base https://acme.example/meaning/
     """
-    namespace = parse_base(base)
-    if isinstance(namespace, Fault):
-        raise ConfigError(namespace.message)
+    namespace = _namespace(base)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -58,8 +66,8 @@ def publish(folder: Path, base: str) -> None:
 
 
 @click.command()
-@click.argument("file", type=_FILE)
-@click.option("--ontology", "ontologies", multiple=True, type=_FILE, help="Ontology that declares the terms.")
+@click.argument("file", type=PATH)
+@click.option("--ontology", "ontologies", multiple=True, type=PATH, help="Ontology that declares the terms.")
 @click.option("--strict-domains", is_flag=True, help="Count concepts of sub-domains as outside of a domain.")
 @click.option("--renegotiate", is_flag=True, help="Ask to renegotiate for what breaks a consistency rule.")
 @click.option("--base", default=DEFAULT.base, show_default=True, help="IRI that all names of the core begin with.")
@@ -84,17 +92,27 @@ def validate(
     bespeak semantic validate request.json --ontology cs.ttl --ontology law.ttl
     bespeak semantic validate registration.json --json
     """
-    namespace = parse_base(base)
-    if isinstance(namespace, Fault):
-        raise ConfigError(namespace.message)
-    tree = _read(file)
-    meanings = _load(ontologies, namespace) if ontologies else None
+    namespace = _namespace(base)
+    tree = parse_json(usable(read_text(file), file), str(file))
+    if isinstance(tree, SyntaxFault):
+        print_findings([MALFORMED.found(tree.message, tree.location, advice=tree.help)])
+        raise CommandFailedError(f"{file} is not JSON; see the finding")
+    known = [_load(one, quiet=True, namespace=namespace) for one in ontologies]
+    meanings = Meanings(known, namespace) if known else None
     policy = ProfilePolicy(consistency="renegotiate" if renegotiate else "reject", strict_domains=strict_domains)
     reader = EnvelopeReader(namespace)
     carried = find_payload(tree.data)
     is_registration = reader.is_registration(carried.payload)
-    found = _judge_registration if is_registration else _judge_envelope
-    verdict = found(carried.payload, reader, meanings, policy)
+    if is_registration:
+        registration = reader.parse_registration(carried.payload)
+        broken = [] if meanings is None else judge_agents(registration, meanings)
+        verdict = judge_violations(registration.violations, broken, policy)
+    else:
+        envelope = reader.parse(carried.payload)
+        if meanings is not None:
+            verdict = judge(envelope.profile, meanings, policy, envelope.violations)
+        else:
+            verdict = judge_violations(envelope.violations, (), policy)
     violations = [{**msgspec.to_builtins(one), "path": carried.path + one.path} for one in verdict.violations]
     if as_json:
         kind = "registration" if is_registration else "envelope"
@@ -113,33 +131,200 @@ def validate(
         context.exit(1)
 
 
-def _judge_envelope(data: Any, reader: EnvelopeReader, meanings: Meanings | None, policy: ProfilePolicy) -> Verdict:
-    envelope = reader.parse(data)
-    if meanings is None:
-        return Verdict("reject", envelope.violations) if envelope.violations else ACCEPTED
-    return judge(envelope.profile, meanings, policy, envelope.violations)
+def _namespace(base: str) -> Namespace:
+    namespace = parse_base(base)
+    if isinstance(namespace, Fault):
+        raise ConfigError(namespace.message)
+    return namespace
 
 
-def _judge_registration(data: Any, reader: EnvelopeReader, meanings: Meanings | None, policy: ProfilePolicy) -> Verdict:
-    registration = reader.parse_registration(data)
-    broken = [] if meanings is None else judge_agents(registration, meanings)
-    return judge_violations(registration.violations, broken, policy)
+def read_histories(place: str | None) -> Histories:
+    """Return how calls through mappings have ended, in both directions together; nothing without a place."""
+    if place is None:
+        return {}
+    rows: list[MappedCalls] = asyncio.run(use_store(existing_place(place), lambda store: store.read(ListMappedCalls())))
+    found: dict[tuple[str, str], History] = {}
+    for row in rows:
+        # Terms that stand for each other do so whichever side has asked.
+        for pair in ((row.source, row.target), (row.target, row.source)):
+            known = found.get(pair, History(0, 0))
+            found[pair] = History(known.succeeded + row.succeeded, known.failed + row.failed)
+    return found
 
 
-def _read(file: Path) -> JsonTree:
-    tree = parse_json(usable(read_text(file), file), str(file))
-    if isinstance(tree, SyntaxFault):
-        print_findings([MALFORMED.found(tree.message, tree.location, advice=tree.help)])
-        raise CommandFailedError(f"{file} is not JSON; see the finding")
-    return tree
+_SHOWN: Final = 5
 
 
-def _load(files: Iterable[Path], namespace: Namespace) -> Meanings:
-    found: list[Ontology] = []
-    for file in files:
-        ontology, findings = load_ontology(file, namespace=namespace)
-        if ontology is None:
-            print_findings(findings)
-            raise CommandFailedError(f"{file} cannot be used; see the findings")
-        found.append(ontology)
-    return Meanings(found, namespace)
+def _common(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        click.option("--store", metavar="PLACE", help="Store whose history of calls through mappings counts, too."),
+        click.option("--embeddings", is_flag=True, help="Also compare vectors; needs the extra `embeddings`."),
+        click.option(
+            "--threshold", type=click.FloatRange(0, 1), help="Lowest score that is accepted.  [default: 0.75]"
+        ),
+        click.argument("target", metavar="B", type=PATH),
+        click.argument("source", metavar="A", type=PATH),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("align")
+@_common
+@click.option("-o", "--output", type=PATH, help="File to write.  [default: standard output]")
+@choice_option(
+    *("--format", "notation"),
+    of=get_args(AlignmentNotation),
+    default="json",
+    help="JSON of the draft, SSSOM TSV, or Alignment API RDF/XML.",
+)
+@click.option("--id", "iri", default="", help="IRI of the artifact.")
+@click.option("--version", default="1.0", show_default=True, help="Version of the artifact.")
+@click.option("--base", type=PATH, help="Earlier artifact, kept where both terms are unchanged.")
+@click.option("--before", nargs=2, type=PATH, help="The two ontologies of --base, if they have changed since.")
+@click.option(
+    "--override", "decisions", nargs=2, multiple=True, metavar="FROM TO", help="Your decision; '' means none."
+)
+@click.option("--by", metavar="NAME", help="Name that is recorded with --override.  [default: your login name]")
+@click.option("--key", type=PATH, help="Private key to sign with; only JSON carries the signature.")
+def align_(
+    *,
+    source: Path,
+    target: Path,
+    threshold: float | None,
+    embeddings: bool,
+    store: str | None,
+    output: Path | None,
+    notation: AlignmentNotation,
+    iri: str,
+    version: str,
+    base: Path | None,
+    before: tuple[Path, Path] | None,
+    decisions: Sequence[tuple[str, str]],
+    by: str | None,
+    key: Path | None,
+) -> None:
+    """Map the terms of ontology A to those of ontology B.
+
+    Mappings that need a person are not written; they are counted, and `bespeak semantic explain` shows the reasons.
+
+    \b
+    Examples:
+    bespeak semantic align radiology.ttl clinical.owl -o mapping.json
+    bespeak semantic align radiology.ttl clinical.owl --format sssom --override https://x.org/rad#scan ''
+    """
+    if key is not None and (notation != "json" or not iri):
+        raise click.UsageError("--key needs --id, and the format json")
+    actor = ""
+    if decisions:
+        from bespeak.terminal.decisions import check_decision  # noqa: PLC0415 - it loads the server's configuration
+
+        actor = check_decision("override", None, by)
+    aligned = _align(
+        *(_load(source), _load(target)),
+        threshold=threshold,
+        embeddings=embeddings,
+        histories=read_histories(store),
+        base=_base(base, before),
+        overrides=[Override(source=one, target=other, by=actor) for one, other in decisions],
+        provenance=Provenance(tool=TOOL, tool_version=installed_version(TOOL), created=write_instant(time.time())),
+    )
+    alignment = msgspec.structs.replace(aligned.alignment, id=iri, version=version)
+    signature = ""
+    if key is not None:
+        from bespeak.extensions.semantics.commands_register import sign_statement  # noqa: PLC0415 - most alignments are not signed
+
+        signature = sign_statement(statement_of(alignment), key)
+    data = write_alignment(alignment, notation, signature)
+    if output is None:
+        click.echo(data.decode(), nl=False)
+    else:
+        with written_in_one_step(output) as write:
+            write(data)
+        output.chmod(0o644)
+    counts = f"{len(alignment.rules)} mappings, {len({one.source for one in aligned.questions})} terms to decide"
+    click.echo(counts, err=True)
+
+
+@click.command()
+@_common
+@click.argument("term")
+@json_option
+def explain(*, source: Path, target: Path, store: str | None, term: str, as_json: bool, **policy: Any) -> None:
+    """Explain how a TERM of ontology A was mapped to B, or why not.
+
+    TERM is an IRI, the end of one, or a label. Shown are the candidates with their scores, confidences and signals.
+    """
+    ontology = _load(source)
+    iri = _find(ontology, term)
+    aligned = _align(ontology, _load(target), **policy, histories=read_histories(store))
+    found = sorted(aligned.candidates.get(iri, {}).values(), key=lambda one: (-one.score, one.target))[:_SHOWN]
+    outcomes = [_outcome(one, aligned) for one in found]
+    if as_json:
+        listed = [{**msgspec.to_builtins(one), "outcome": text} for one, text in zip(found, outcomes, strict=True)]
+        print_json({"term": iri, "candidates": listed})
+        return
+    click.echo(printable(iri))
+    if not found:
+        click.echo("  no term has a similar name")
+    for one, outcome in zip(found, outcomes, strict=True):
+        signals = ", ".join(f"{name} {value:.2f}" for name, value in one.signals.items())
+        click.echo(printable(f"  {one.score:.2f} {one.target}: {outcome}"))
+        click.echo(printable(f"       names {one.names[0]!r} and {one.names[1]!r}; {signals}"))
+        click.echo(f"       confidence {one.confidence:.2f}, band {one.band}")
+
+
+def _outcome(candidate: TermPair, aligned: Aligned) -> str:
+    pair = (candidate.source, candidate.target)
+    if any((rule.source, rule.target) == pair for rule in aligned.alignment.rules):
+        return "mapped"
+    lost = next((one.winner for one in aligned.lost if (one.rule.source, one.rule.target) == pair), None)
+    if lost is not None:
+        return f"not mapped, because {lost.source} is mapped to {lost.target}"
+    taken = {iri for rule in aligned.alignment.rules for iri in (rule.source, rule.target)}
+    if candidate.band == "reject":
+        return "rejected"
+    return "not mapped, because another mapping is surer" if taken.intersection(pair) else "for a person to decide"
+
+
+def _align(one: Ontology, other: Ontology, *, threshold: float | None, embeddings: bool, **given: Any) -> Aligned:
+    policy = Policy()
+    if threshold is not None:
+        ask, accept = min(policy.ask, threshold), max(threshold, policy.accept)
+        policy = Policy(threshold=threshold, property_threshold=threshold, accept=accept, ask=ask)
+    if embeddings and embed([""]) is None:
+        raise ConfigError(f"{PACKAGE} is not installed: pip install 'bespeak[embeddings]'")
+    aligned = align(one, other, policy=policy, embed=embed if embeddings else None, **given)
+    if isinstance(aligned, Fault):
+        raise CommandFailedError(aligned.message)
+    return aligned
+
+
+def _load(path: Path, *, quiet: bool = False, **given: Any) -> Ontology:
+    ontology, findings = load_ontology(path, **given)
+    return accepted(ontology, () if quiet and ontology else findings, path)
+
+
+def _find(ontology: Ontology, text: str) -> str:
+    if text in ontology.terms:
+        return text
+    found = [
+        iri
+        for iri, term in sorted(ontology.terms.items())
+        if text == term.local_name or text.lower() in {label.lower() for label in term.labels}
+    ]
+    if len(found) == 1:
+        return found[0]
+    several = f": {', '.join(found[:_SHOWN])}; give the IRI" if found else ""
+    raise ConfigError(f"{text} names {len(found) or 'none'} of the terms of {ontology.id}{several}")
+
+
+def _base(path: Path | None, before: tuple[Path, Path] | None) -> Base | None:
+    if path is None:
+        if before:
+            raise click.UsageError("--before needs --base")
+        return None
+    document = read_alignment(usable(read_bytes(path), path), str(path))
+    alignment = accepted(document.alignment, document.findings, path)
+    source, target = (_load(one) for one in before) if before else (None, None)
+    return Base(alignment=alignment, source=source, target=target)

@@ -18,9 +18,10 @@ from bespeak.errors import ConfigError
 from bespeak.extensions.semantics import knowledge
 from bespeak.extensions.semantics import store as registry
 from bespeak.extensions.semantics.alignment.artifact import Trust, judge_alignment
-from bespeak.extensions.semantics.alignment.draft_json import read_json, statement_of
+from bespeak.extensions.semantics.alignment.draft_json import statement_of
 from bespeak.extensions.semantics.alignment.notation import is_alignment
 from bespeak.extensions.semantics.alignment.policy import Alignment
+from bespeak.extensions.semantics.commands import accepted
 from bespeak.extensions.semantics.envelope.expansion import CONTEXT_LIMITS
 from bespeak.extensions.semantics.ontology.contexts import DocumentRefused, inline_contexts, shipped_contexts
 from bespeak.extensions.semantics.ontology.reader import read_bytes
@@ -34,7 +35,7 @@ from bespeak.state.identity.jws import PrivateKey, PublicKey, key_id
 from bespeak.state.identity.key_files import parse_keys, read_key
 from bespeak.state.store.commands.cases import Case
 from bespeak.state.store.store import Command, Conflict, Store
-from bespeak.terminal import CommandFailedError
+from bespeak.terminal import PATH, CommandFailedError
 from bespeak.terminal.console import json_option, print_findings, print_json
 from bespeak.terminal.decisions import check_decision, decision_options
 from bespeak.terminal.deployment import server_document, store_place
@@ -44,22 +45,10 @@ from bespeak.text.reading.json_data import json_value
 from bespeak.text.reading.text_file import read_text
 
 
-def command_for(place: str, offer: knowledge.AlignmentOffer, trust: Trust) -> registry.RegisterArtifact:
-    """Return the command that registers an alignment; end the command line if it is refused."""
-    judged = asyncio.run(use_store(place, lambda store: knowledge.judge_offer(store, offer, trust)))
-    print_findings(judged.findings)
-    if judged.alignment is None:
-        raise CommandFailedError(f"{offer.file} cannot be used as it is; see the findings")
-    return judged.command(offer.file)
-
-
 def alignment_statement(data: bytes, file: str, iri: str, version: str) -> ArtifactStatement:
     """Return what a signature of an alignment says; end the command line if it cannot be registered."""
     judged = judge_alignment(data, file, for_registry=True, id=iri, version=version)
-    print_findings(judged.findings)
-    found = judged.alignment
-    if found is None:
-        raise CommandFailedError(f"{file} cannot be used as it is; see the findings")
+    found = accepted(judged.alignment, judged.findings, file)
     if not (found.source.version and found.target.version):
         # The registry fills them in, and the signature would be for other content.
         raise CommandFailedError(f"{file} must say the versions of its ontologies to be signed, as JSON and SSSOM do")
@@ -85,19 +74,16 @@ def context_command(data: bytes, file: str, iri: str, version: str) -> registry.
     return registry.RegisterArtifact("context", iri, version, digest, registry.compress(content), source=file[:500])
 
 
-_FILE: Final = click.Path(path_type=Path)
-
-
 def _document(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the FILE argument and what it may not say itself."""
     for option, name, what in (("--version", "version", "Version"), ("--id", "iri", "IRI")):
         command = click.option(option, name, default="", help=f"{what}, if the document does not say it.")(command)
-    return click.argument("file", type=_FILE)(command)
+    return click.argument("file", type=PATH)(command)
 
 
 @click.command()
 @_document
-@click.option("--key", required=True, type=_FILE, help="Private key, as `bespeak keys new` writes it.")
+@click.option("--key", required=True, type=PATH, help="Private key, as `bespeak keys new` writes it.")
 def sign(file: Path, iri: str, version: str, key: Path) -> None:
     """Sign an ontology or an alignment and print the signature.
 
@@ -122,8 +108,8 @@ def sign_statement(statement: ArtifactStatement, key: Path) -> str:
 @click.command()
 @_document
 @store_options
-@click.option("--signature", type=_FILE, help="File with the signature that `bespeak semantic sign` has printed.")
-@click.option("--trusted", type=_FILE, help="Public key, or set of keys, that may sign.")
+@click.option("--signature", type=PATH, help="File with the signature that `bespeak semantic sign` has printed.")
+@click.option("--trusted", type=PATH, help="Public key, or set of keys, that may sign.")
 @click.option("--by", metavar="NAME", help="Name that is recorded.  [default: your login name]")
 @json_option
 def register(
@@ -157,20 +143,24 @@ def register(
     if is_alignment(data):
         token = usable(read_text(signature), signature).strip() if signature else ""
         offer = knowledge.AlignmentOffer(data=data, file=str(file), id=iri, version=version, signature=token)
-        command = msgspec.structs.replace(command_for(place, offer, _trust(target, trusted)), actor=actor)
+        trust = _trust(target, trusted)
+        offered = asyncio.run(use_store(place, lambda store: knowledge.judge_offer(store, offer, trust)))
+        accepted(offered.alignment, offered.findings, file)
+        command = offered.command(str(file))
     elif is_context(data, str(file)):
-        command = msgspec.structs.replace(context_command(data, str(file), iri, version), actor=actor)
+        command = context_command(data, str(file), iri, version)
     else:
         judged = _judge(data, file, iri, version)
         assert judged.command is not None, "a refused document has ended the command"
         signer, token = _verify(judged, signature, trusted)
-        command = msgspec.structs.replace(judged.command, signer=signer, signature=token, actor=actor)
+        command = msgspec.structs.replace(judged.command, signer=signer, signature=token)
+    command = msgspec.structs.replace(command, actor=actor)
     done = asyncio.run(use_store(place, lambda store: _register(store, command)))
     if isinstance(done, Conflict):
         refused = _REFUSALS.get(done.reason, "{0.id}: another registration was faster; try again")
         raise CommandFailedError(refused.format(command, **done.details))
     if as_json:
-        print_json(as_dict(done))
+        print_json(done.document())
     else:
         click.echo(f"registered   {done.id} {done.version}")
         click.echo(f"sha256       {done.digest}")
@@ -206,9 +196,7 @@ _REFUSALS: Final = {
 
 def _judge(data: bytes, file: Path, iri: str, version: str) -> Judged:
     judged = judge_registration(data, str(file), id=iri, version=version)
-    print_findings(judged.findings)
-    if judged.command is None:
-        raise CommandFailedError(f"{file} cannot be used as it is; see the findings")
+    accepted(judged.command, judged.findings, file)
     return judged
 
 
@@ -276,10 +264,16 @@ def confirm(
     if found is None:
         raise CommandFailedError(f"{alignment} {version or ''}".strip() + " is not a registered alignment")
     command: Command
+    read: Any = None
     if revoke:
         command = registry.RevokeConfirmation(alignment, found.row.version, decider, attestation, reason)
     else:
-        _check_usable(found, target)
+        # No server would use content that was changed, or lacks the signature of a trusted key.
+        trust, read = read_settings_trust(target), knowledge.read_artifact(found)
+        if trust.signed and isinstance(read, Alignment):
+            read = knowledge.verify_alignment(read, found.row, trust)
+        if isinstance(read, Fault):
+            raise CommandFailedError(f"{alignment} {found.row.version} cannot be confirmed: {read.message}")
         decision = (found.row.version, decider, attestation, reason, f"align-{secrets.token_hex(16)}")
         command = registry.ConfirmAlignment(alignment, *decision)
     outcome = visit_store(target, override, lambda store: store.do(command))
@@ -296,28 +290,12 @@ def confirm(
     click.echo(f"sha256       {found.row.digest}")
     click.echo(printable(f"by           {done.decided_by}"))
     click.echo(f"case         {done.case_id}")
-    if not revoke:
-        _print_mappings(found)
-
-
-def _check_usable(found: registry.Artifact, target: str) -> None:
-    """End the command for content that no server would use: it was changed, or lacks the signature of a trusted key."""
-    trust = read_settings_trust(target)
-    read = knowledge.read_artifact(found)
-    if trust.signed and isinstance(read, Alignment):
-        read = knowledge.verify_alignment(read, found.row, trust)
-    if isinstance(read, Fault):
-        raise CommandFailedError(f"{found.row.id} {found.row.version} cannot be confirmed: {read.message}")
-
-
-def _print_mappings(found: registry.Artifact) -> None:
-    alignment = read_json(found.content, found.row.id).alignment
-    rules = () if alignment is None else alignment.rules
-    for rule in rules[:_MOST_SHOWN]:
-        confidence = 0.0 if alignment is None else alignment.confidence_of(rule)
-        click.echo(printable(f"  {rule.source} {rule.relation} {rule.target} ({confidence:.2f})"))
-    if len(rules) > _MOST_SHOWN:
-        click.echo(f"  and {len(rules) - _MOST_SHOWN} more")
+    if isinstance(read, Alignment):
+        for rule in read.rules[:_MOST_SHOWN]:
+            confidence = read.confidence_of(rule)
+            click.echo(printable(f"  {rule.source} {rule.relation} {rule.target} ({confidence:.2f})"))
+        if len(read.rules) > _MOST_SHOWN:
+            click.echo(f"  and {len(read.rules) - _MOST_SHOWN} more")
 
 
 _KINDS: Final[tuple[registry.ArtifactKind, ...]] = ("ontology", "alignment", "context")
@@ -335,7 +313,7 @@ def list_(target: str, override: str | None, kind: registry.ArtifactKind | None,
 
     rows, confirmed = visit_store(target, override, read)
     if as_json:
-        print_json([{**as_dict(row), "confirmed_by": confirmed.get(row.digest, "")} for row in rows])
+        print_json([{**row.document(), "confirmed_by": confirmed.get(row.digest, "")} for row in rows])
         return
     for row in rows:
         by = f"  confirmed by {confirmed[row.digest]}" if row.digest in confirmed else ""
@@ -367,14 +345,8 @@ def show(  # noqa: PLR0917 - click passes them all by name
     if content:
         click.echo(found.content.decode(errors="replace"), nl=False)
     elif as_json:
-        print_json(as_dict(found.row))
+        print_json(found.row.document())
     else:
-        for name, value in as_dict(found.row).items():
+        for name, value in found.row.document().items():
             shown = ", ".join(f"{one['id']} {one['version']}" for one in value) if name == "refs" else value
             click.echo(printable(f"{name:<12} {shown if shown != '' else '-'}"))
-
-
-def as_dict(row: registry.ArtifactRow) -> dict[str, Any]:
-    """Return an artifact for JSON, with its time in RFC 3339 form."""
-    found: dict[str, Any] = msgspec.to_builtins(row)
-    return {**found, "registered": write_instant(row.registered)}

@@ -337,7 +337,6 @@ async def _ontology(store: Store, ref: OntologyRef, namespace: Namespace, named:
 
 
 def _read_terms(found: registry.Artifact, namespace: Namespace, named: frozenset[str]) -> Ontology | Fault:
-    """Read an ontology as far as an alignment refers to it."""
     read = read_artifact(found, namespace)
     if isinstance(read, Fault):
         return read
@@ -373,19 +372,19 @@ class OntologyRegistry:
         self.settings = settings
         self.trust = trust
         self._quota = registry.Quota(settings.most_artifacts, settings.most_bytes)
-        self._turns = FairSemaphore(1, most=256, most_of_one=_MOST_OF_ONE)
-
-    def has_room(self, actor: str) -> bool:
-        """Return True if an agent may offer another document now."""
-        return self._turns.has_room(actor)
+        self.turns = FairSemaphore(1, most=256, most_of_one=_MOST_OF_ONE)
 
     async def judge(self, offer: OntologyOffer) -> registry.RegisterArtifact | list[Diagnostic] | Fault:
         """Return the command that registers an offer, the findings of its document, or the fault of its signature."""
-        async with self._turns.take(offer.actor):
+        async with self.turns.take(offer.actor):
             judged = await run_beside(_judge, offer, self.settings.namespace, size=len(offer.document))
         if judged.command is None:
             return judged.findings
-        signer = self.verify(offer.signature, judged.statement)
+        signer: str | Fault = ""
+        if offer.signature:
+            signer = verify_artifact(offer.signature, judged.statement, self.trust.keys)
+        elif self.settings.require_signature:
+            signer = Fault("a signature of a trusted key is required")
         if isinstance(signer, Fault):
             return signer
         command = msgspec.structs.replace(judged.command, signer=signer, signature=offer.signature, source=offer.source)
@@ -395,18 +394,12 @@ class OntologyRegistry:
         self, offer: AlignmentOffer, actor: str, store: Store
     ) -> registry.RegisterArtifact | list[Diagnostic]:
         """Return the command that registers an alignment, or the findings of its document."""
-        async with self._turns.take(actor):
+        async with self.turns.take(actor):
             judged = await judge_offer(store, offer, self.trust, self.settings.namespace)
         if judged.alignment is None:
             return judged.findings
         command = judged.command(offer.file)
         return msgspec.structs.replace(command, actor=actor, ranks=self.trust.ranks, quota=self._quota)
-
-    def verify(self, signature: str, statement: ArtifactStatement) -> str | Fault:
-        """Return the id of the key that signed a statement, or an empty string if nothing is signed or must be."""
-        if not signature:
-            return Fault("a signature of a trusted key is required") if self.settings.require_signature else ""
-        return verify_artifact(signature, statement, self.trust.keys)
 
 
 def _judge(offer: OntologyOffer, namespace: Namespace) -> Judged:

@@ -29,18 +29,17 @@ from bespeak.extensions.semantics.alignment.notation import MEDIA_TYPES as ALIGN
 from bespeak.extensions.semantics.alignment.notation import is_alignment
 from bespeak.extensions.semantics.envelope.writer import write_envelope
 from bespeak.extensions.semantics.knowledge import AlignmentOffer, OntologyOffer, OntologyRegistry
-from bespeak.extensions.semantics.layer import MeaningIndex, SemanticLayer, digest_of, own_profile, read_wanted
+from bespeak.extensions.semantics.layer import SemanticLayer, digest_of, own_profile, read_wanted
 from bespeak.extensions.semantics.negotiation import SemanticOutcome
 from bespeak.extensions.semantics.ontology.triples import MEDIA_TYPES
 from bespeak.extensions.semantics.profile import SemanticProfile
 from bespeak.extensions.semantics.rules import DOWNGRADE, SIGNATURE
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import TASK_ID
-from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.call import RoutedCall, may_discover
-from bespeak.runtime.handling import Conflicts, RefusedError, effects, handler, refusal, stateful
+from bespeak.runtime.handling import effects, handler, refusal, stateful
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 PROFILE: Final = "semantic_profile"
@@ -144,7 +143,7 @@ def _endpoint(call: RoutedCall) -> Endpoint | None:
     return layer.seen_by(found, call.principal)
 
 
-def discovering(discover: Callable[[RoutedCall], Any]) -> Callable[[RoutedCall], Any]:
+def discovering(discover: Handler) -> Handler:
     """Build the handler of DISCOVER, around the one that searches by words."""
 
     def handle(call: RoutedCall) -> Any:
@@ -153,7 +152,9 @@ def discovering(discover: Callable[[RoutedCall], Any]) -> Callable[[RoutedCall],
             return answer
         layer: SemanticLayer = call.server.part("semantic")
         index = layer.view.index
-        by_words = [one for one in answer.result["candidates"] if _shows(call, index, one)]
+        endpoints, given = call.routes.endpoints, answer.result["candidates"]
+        found_by_words = ((one, endpoints.get(_key(one))) for one in given)
+        by_words = [one for one, each in found_by_words if each is None or index.shows(each, call.principal)]
         wanted = read_wanted(call.input.get("criteria"))
         if wanted is None:
             return msgspec.structs.replace(answer, result={"candidates": by_words})
@@ -166,11 +167,6 @@ def discovering(discover: Callable[[RoutedCall], Any]) -> Callable[[RoutedCall],
         return msgspec.structs.replace(answer, result={"candidates": candidates})
 
     return handle
-
-
-def _shows(call: RoutedCall, index: MeaningIndex, candidate: dict[str, Any]) -> bool:
-    endpoint = call.routes.endpoints.get(_key(candidate))
-    return endpoint is None or index.shows(endpoint, call.principal)
 
 
 def _with_profile(call: RoutedCall, candidate: dict[str, Any]) -> dict[str, Any]:
@@ -270,7 +266,7 @@ def register_ontology(registry: OntologyRegistry) -> Callable[[RoutedCall], Any]
         data, media_type = given["document"].encode(errors="replace"), given["media_type"]
         said = {name: given[name] for name in ("id", "version", "signature") if name in given}
         actor, source = call.agent_id or "", given.get("source", "")
-        if not registry.has_room(actor):
+        if not registry.turns.has_room(actor):
             message = "Too many documents of the agent, or of all agents, are waiting; try again later."
             raise refusal(status.UNAVAILABLE, "too-many-waiting", message, retry_after=5)
         judged: store.RegisterArtifact | list[Diagnostic] | Fault
@@ -285,8 +281,14 @@ def register_ontology(registry: OntologyRegistry) -> Callable[[RoutedCall], Any]
         if isinstance(judged, Fault):
             raise refusal(REGISTER_ONTOLOGY, "signature-refused", f"{judged.message[:1].upper()}{judged.message[1:]}.")
         if isinstance(judged, list):
-            raise _document_refusal(judged)
-        return effects([judged], tell, _conflicts(judged.id))
+            told = [
+                {"rule": one.rule, "message": one.message, "place": str(one.location or ""), "pointer": one.pointer}
+                for one in judged[:20]
+            ]
+            message = "The document cannot be registered; the findings say why."
+            code = next((_CODES[one.rule] for one in judged if one.rule in _CODES), "ontology-refused")
+            raise refusal(REGISTER_ONTOLOGY, code, message, findings=told)
+        return effects([judged], tell, {reason: _refusal_of(*one, judged.id) for reason, one in _CONFLICTS.items()})
 
     def tell(results: Sequence[store.ArtifactRow]) -> dict[str, Any]:
         row = results[0]
@@ -297,52 +299,39 @@ def register_ontology(registry: OntologyRegistry) -> Callable[[RoutedCall], Any]
 
 def show(row: store.ArtifactRow) -> dict[str, Any]:
     """Return what others may know about an artifact. Who registered it is for the operator."""
-    shown: dict[str, Any] = msgspec.to_builtins(row)
-    del shown["actor"]
-    return {**shown, "registered": write_instant(row.registered)}
+    return {name: value for name, value in row.document().items() if name != "actor"}
 
 
-def _document_refusal(findings: Sequence[Diagnostic]) -> RefusedError:
-    told = [
-        {"rule": one.rule, "message": one.message, "place": str(one.location or ""), "pointer": one.pointer}
-        for one in findings[:20]
-    ]
-    message = "The document cannot be registered; the findings say why."
-    code = next((_CODES[one.rule] for one in findings if one.rule in _CODES), "ontology-refused")
-    return refusal(REGISTER_ONTOLOGY, code, message, findings=told)
+_CONFLICTS: Final = {
+    "version-taken": (
+        "version-taken",
+        "This version is registered with other content; give the change a new version.",
+    ),
+    "version-order": ("version-order", "{artifact:.80}: {fault}."),
+    "too-many-versions": ("version-order", "{artifact:.80}: there are {most} versions, which is the limit."),
+    "signature-missing": ("signature-refused", "The latest version is signed; sign this one too."),
+    "of-another": (
+        "signature-refused",
+        "Somebody else has registered this id. Sign this version with a trusted key, or use another id.",
+    ),
+    "signer-rank": (
+        "signature-refused",
+        "The latest version is signed by a key that is trusted more; let its owner sign this one.",
+    ),
+    "quota": (
+        "registry-quota",
+        "One agent may register {most} {unit}, all versions together; this one has {used}. Ask the operator for more.",
+    ),
+    "registry-full": ("registry-quota", "Agents may register {most} artifacts in all, and there is no room left."),
+    "reference-unknown": ("ontology-refused", "{id:.200} {version:.40} is not registered; register it first."),
+    "": ("registry-changed", "Another registration was faster; try again."),
+}
+"""Error and message by the reason of a conflict, whose details are filled in."""
 
 
-def _conflicts(artifact_id: str) -> Conflicts:
-    refuse = REGISTER_ONTOLOGY.refuse
-    taken = "This version is registered with other content; give the change a new version."
-    full = "Agents may register {} artifacts in all, and there is no room left."
-    another = "Somebody else has registered this id. Sign this version with a trusted key, or use another id."
-    rank = "The latest version is signed by a key that is trusted more; let its owner sign this one."
+def _refusal_of(code: str, message: str, artifact_id: str) -> Callable[[Mapping[str, Any]], Refused]:
+    def refuse(found: Mapping[str, Any]) -> Refused:
+        told = {"sha256": found["digest"]} if code == "version-taken" else found if code == "registry-quota" else {}
+        return REGISTER_ONTOLOGY.refuse(code, message.format(artifact=artifact_id, **found), **told)
 
-    def out_of_order(found: Mapping[str, Any]) -> Refused:
-        fault = str(found.get("fault") or f"there are {found.get('most')} versions, which is the limit")
-        return refuse("version-order", f"{artifact_id[:80]}: {fault}.")
-
-    def over_quota(found: Mapping[str, Any]) -> Refused:
-        message = (
-            f"One agent may register {found['most']} {found['unit']}, all versions together; "
-            f"this one has {found['used']}. Ask the operator for more."
-        )
-        return refuse("registry-quota", message, **found)
-
-    def unknown(found: Mapping[str, Any]) -> Refused:
-        message = f"{found['id'][:200]} {found['version'][:40]} is not registered; register it first."
-        return refuse("ontology-refused", message)
-
-    return {
-        "version-taken": lambda found: refuse("version-taken", taken, sha256=found["digest"]),
-        "version-order": out_of_order,
-        "too-many-versions": out_of_order,
-        "signature-missing": refuse("signature-refused", "The latest version is signed; sign this one too."),
-        "of-another": refuse("signature-refused", another),
-        "signer-rank": refuse("signature-refused", rank),
-        "quota": over_quota,
-        "registry-full": lambda found: refuse("registry-quota", full.format(found["most"]), **found),
-        "reference-unknown": unknown,
-        "": refuse("registry-changed", "Another registration was faster; try again."),
-    }
+    return refuse

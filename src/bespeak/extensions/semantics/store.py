@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Literal
 import msgspec
 
 from bespeak.extensions.semantics.terms import OntologyRef, parse_version, succession_fault
+from bespeak.protocol.exchange.instant import write_instant
 from bespeak.state.store.commands.cases import ACCEPTED, REJECTED, ReadCase
 from bespeak.state.store.commands.endpoints import advance
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
@@ -44,6 +45,10 @@ class ArtifactRow(msgspec.Struct, frozen=True):
     supersedes: str  # version that was the latest before, or an empty string
     revision: int  # number of the change of the registry that brought it
     registered: float
+
+    def document(self) -> dict[str, Any]:
+        """Return it for JSON, with its time in RFC 3339 form."""
+        return {**msgspec.to_builtins(self), "registered": write_instant(self.registered)}
 
 
 class Quota(msgspec.Struct, frozen=True):
@@ -203,8 +208,7 @@ def latest_of(rows: Sequence[ArtifactRow]) -> ArtifactRow | None:
     return max(rows, key=cmp_to_key(order), default=None)
 
 
-def compress(content: bytes) -> bytes:
-    return zlib.compress(content)
+compress: Final = zlib.compress
 
 
 def decompress(stored: bytes) -> bytes:
