@@ -15,7 +15,6 @@ import click
 import msgspec
 from rich.text import Text
 
-from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition
 from bespeak.contract.limits import read_duration, write_duration
 from bespeak.documents.deployment.endpoint_toml import read_recipes
@@ -49,13 +48,11 @@ from bespeak.terminal.deployment import server_document
 from bespeak.terminal.target_store import store_options, visit_store
 from bespeak.text.diagnostics.diagnostic import has_errors
 
-_LONGEST_NAME: Final = 100  # maximum characters of a name: it is that of a file
-
 
 def promote_synthesis(stored: StoredEndpoint, folder: Path) -> list[Path]:
     """Write the endpoint into a new file and append its recipe; return both paths. Raises ConfigError."""
     assert stored.recipe is not None, "every synthesis has its recipe"
-    name = function_names([stored.endpoint])[0].replace("_", "-")[:_LONGEST_NAME]
+    name = function_names([stored.endpoint])[0].replace("_", "-")[:100]  # it is that of a file
     endpoint = replace(stored.endpoint, handler=Composition(recipe=name))
     data = {"endpoint": {**endpoint_data(endpoint, ""), "handler": {"type": Composition.type, "recipe": name}}}
     recipe = {"recipe": [replace(stored.recipe, name=name, description=" ".join(stored.explanation)).to_json()]}
@@ -180,7 +177,11 @@ def publish(
         raise click.UsageError(f"--for must be a duration such as 24h or 7d; got {duration!r}")
     name, stored = check_decision(proposal, None, by), _stored(_read(proposal, target, override))
     if stored is not None:
-        _approve_texts(stored.endpoint, is_approved=approve_texts)
+        print_lines(line((f"  {place}  ", "dim"), text) for place, text in texts_of(stored.endpoint))
+        if not approve_texts and not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise CommandFailedError("an agent wrote these texts; read them, and approve them with --approve-texts")
+        if not approve_texts and not click.confirm("Publish these texts to every agent?"):
+            raise CommandFailedError("it is not published")
     row = _change(proposal, target, override, PublishProposal(_id(proposal), float(seconds), f"operator:{name}"))
     click.echo(f"{row.method} {row.path} is published until {write_instant(row.expires)}")
 
@@ -243,38 +244,25 @@ def _change(
     details["reason"] = None if isinstance(command, PublishProposal) else command.reason
     outcome = carry_out(target, override, command, verb=verb, path="/proposals/{proposal_id}", details=details)
     if isinstance(outcome, Conflict):
-        raise CommandFailedError(_explain(proposal, outcome))
+        state, by = outcome.details.get("state"), outcome.details.get("decided_by") or "the server"
+        raise CommandFailedError(_REFUSALS[outcome.reason].format(proposal, state=state, by=by))
     row: ProposalRow = outcome[0]
     return row
 
 
-def _explain(proposal: str, conflict: Conflict) -> str:
-    state = conflict.details.get("state")
-    if conflict.reason == "not-found":
-        return f"proposal {proposal!r} not found; see `bespeak proposals list --state all`"
-    if conflict.reason == "ended":
-        return f"the session of {proposal} has ended; the agent must propose again"
-    if conflict.reason == "expired":
-        return f"{proposal} has expired; the agent must propose again"
-    if conflict.reason == "decided":
-        return f"{proposal} is {state} already, by {conflict.details['decided_by'] or 'the server'}"
-    return f"{proposal} is {state}; only an approved proposal can be published or revoked"
-
-
-def _approve_texts(endpoint: Endpoint, *, is_approved: bool) -> None:
-    print_lines(line((f"  {place}  ", "dim"), text) for place, text in texts_of(endpoint))
-    if is_approved:
-        return
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise CommandFailedError("an agent wrote these texts; read them, and approve them with --approve-texts")
-    if not click.confirm("Publish these texts to every agent?"):
-        raise CommandFailedError("it is not published")
+_REFUSALS: Final = {
+    "not-found": "proposal {0!r} not found; see `bespeak proposals list --state all`",
+    "ended": "the session of {0} has ended; the agent must propose again",
+    "expired": "{0} has expired; the agent must propose again",
+    "decided": "{0} is {state} already, by {by}",
+    "not-approved": "{0} is {state}; only an approved proposal can be published or revoked",
+}
 
 
 def _read(proposal: str, target: str, override: str | None) -> ProposalRow:
     row: ProposalRow | None = visit_store(target, override, lambda store: store.read(ReadProposal(_id(proposal))))
     if row is None:
-        raise CommandFailedError(_explain(proposal, Conflict("not-found")))
+        raise CommandFailedError(_REFUSALS["not-found"].format(proposal))
     return row
 
 

@@ -20,7 +20,14 @@ from bespeak.contract.limits import MOST, Rate
 from bespeak.contract.standard.definition import StandardMethod
 from bespeak.contract.standard.floor import NEGOTIATED_ID_SCHEMA
 from bespeak.extensions.negotiation.evaluation import IMPOSSIBLE, Evaluation, Rejection, is_admitted
-from bespeak.extensions.negotiation.outcome import MOST_TURNS, Filing, WrittenContract, escalate, write_contract
+from bespeak.extensions.negotiation.outcome import (
+    MOST_TURNS,
+    Filing,
+    WrittenContract,
+    answer,
+    escalate,
+    write_contract,
+)
 from bespeak.extensions.negotiation.plan import Impossible, Plan, PlannedContract
 from bespeak.extensions.negotiation.planner.planner import Planner
 from bespeak.extensions.negotiation.proposal import check_conformance, read_proposal
@@ -281,8 +288,6 @@ _NOT_FOUND: Final = Refused(
 
 async def proposals(call: RoutedCall) -> Answer | Refused:
     """Answer QUERY /proposals. The proposals of other agents do not exist for the caller."""
-    from bespeak.extensions.negotiation.outcome import answer  # noqa: PLC0415 - most servers do without
-
     assert call.server.store is not None
     row: ProposalRow | None = await call.server.store.read(ReadProposal(call.input["proposal_id"]))
     if row is None or row.agent_id != caller(call.principal, call.request.connection.address):

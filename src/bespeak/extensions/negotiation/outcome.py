@@ -39,10 +39,26 @@ _encode = msgspec.json.Encoder().encode
 
 def answer(row: commands.ProposalRow, stored: StoredEndpoint | None = None) -> Answer | Refused:
     """Answer with the state of a proposal. `stored` is what its document says, if that is known."""
+    negotiation = ("Negotiation-ID", row.negotiation_id)
     if row.state == commands.APPROVED:
-        return _approved(row, stored)
+        described = _describe(row, stored)
+        # The media type is that of a definition, so the body is one; clients look for it in three places.
+        body = {**described["endpoint"], "status": status.PROPOSAL_APPROVED, **described}
+        headers = (("Synthesis-Id", row.synthesis_id), negotiation)
+        return Answer(_encode(body), status.PROPOSAL_APPROVED, MEDIA_ENDPOINT, headers)
     if row.state == commands.PENDING:
-        return _pending(row)
+        body = {
+            "status": status.NEGOTIATION_IN_PROGRESS,
+            "proposal_id": row.proposal_id,
+            "negotiation_id": row.negotiation_id,
+            "state": row.state,
+            "explanation": "An operator of this server has to approve the endpoint; ask again later.",
+            "polling_path": f"/proposals/{row.proposal_id}",
+            "evaluation_started_at": write_instant(row.created),
+            "estimated_duration": write_duration(row.expires - row.created),
+            "max_evaluation_duration": write_duration(row.expires - row.created),
+        }
+        return Answer(_encode(body), status.NEGOTIATION_IN_PROGRESS, MEDIA_AGTP, (("Retry-After", "5"), negotiation))
     if row.state == commands.REJECTED:
         reason = f": {row.reason}" if row.reason else "."
         by_operator = {"reason": POLICY, "explanation": f"An operator of this server rejected the endpoint{reason}"}
@@ -53,32 +69,25 @@ def answer(row: commands.ProposalRow, stored: StoredEndpoint | None = None) -> A
 
 
 def refuse(row: commands.ProposalRow, details: Mapping[str, Any], rejections: int = 0) -> Refused:
-    members = {**details, "proposal_id": row.proposal_id, "negotiation_id": row.negotiation_id}
-    explanation = details["explanation"]
+    members = {**details, "proposal_id": row.proposal_id}
     if rejections:
         members["rejections"] = rejections
     if rejections >= MOST_TURNS:
         members["must_escalate"] = True
-        explanation = f"{explanation} {_ESCALATE}"
-    return Refused(
-        status.PROPOSAL_REJECTED,
-        "proposal-rejected",
-        explanation,
-        {**members, "explanation": explanation},
-        headers=_negotiation(row.negotiation_id),
-    )
+        members["explanation"] = f"{members['explanation']} {_ESCALATE}"
+    return _rejected(row.negotiation_id, members)
 
 
 def escalate(negotiation_id: str, rejections: int) -> Refused:
     """Refuse a turn after the last one: nothing is evaluated any more."""
     members = {"reason": POLICY, "explanation": _ESCALATE, "must_escalate": True, "rejections": rejections}
-    return Refused(
-        status.PROPOSAL_REJECTED,
-        "proposal-rejected",
-        _ESCALATE,
-        {**members, "negotiation_id": negotiation_id},
-        headers=_negotiation(negotiation_id),
-    )
+    return _rejected(negotiation_id, members)
+
+
+def _rejected(negotiation_id: str, members: Mapping[str, Any]) -> Refused:
+    details = {**members, "negotiation_id": negotiation_id}
+    headers = (("Negotiation-ID", negotiation_id),)
+    return Refused(status.PROPOSAL_REJECTED, "proposal-rejected", members["explanation"], details, headers=headers)
 
 
 def describe(call: Call, proposed: Endpoint, rejection: Rejection) -> dict[str, Any]:
@@ -135,34 +144,6 @@ def _describe(row: commands.ProposalRow, stored: StoredEndpoint | None = None) -
         },
         "plan": stored.explanation,
     }
-
-
-def _approved(row: commands.ProposalRow, stored: StoredEndpoint | None) -> Answer:
-    described = _describe(row, stored)
-    # The media type is that of a definition, so the body is one; clients look for it in three places.
-    body = {**described["endpoint"], "status": status.PROPOSAL_APPROVED, **described}
-    headers = (("Synthesis-Id", row.synthesis_id), *_negotiation(row.negotiation_id))
-    return Answer(_encode(body), status.PROPOSAL_APPROVED, MEDIA_ENDPOINT, headers)
-
-
-def _pending(row: commands.ProposalRow) -> Answer:
-    body = {
-        "status": status.NEGOTIATION_IN_PROGRESS,
-        "proposal_id": row.proposal_id,
-        "negotiation_id": row.negotiation_id,
-        "state": row.state,
-        "explanation": "An operator of this server has to approve the endpoint; ask again later.",
-        "polling_path": f"/proposals/{row.proposal_id}",
-        "evaluation_started_at": write_instant(row.created),
-        "estimated_duration": write_duration(row.expires - row.created),
-        "max_evaluation_duration": write_duration(row.expires - row.created),
-    }
-    headers = (("Retry-After", "5"), *_negotiation(row.negotiation_id))
-    return Answer(_encode(body), status.NEGOTIATION_IN_PROGRESS, MEDIA_AGTP, headers)
-
-
-def _negotiation(negotiation_id: str) -> tuple[tuple[str, str], ...]:
-    return (("Negotiation-ID", negotiation_id),)
 
 
 _WAITING: Final[dict[str, tuple[str, ...]]] = {
@@ -238,7 +219,12 @@ class Filing:
             persistent=keeps,
             most_live=settings.most_live,
         )
-        return Effects((*self._bind_session(), command), partial(_respond, written), committed)
+        principal, before = self.call.principal, tuple[Command, ...]()
+        if self.session_id and principal.agent_id is not None:
+            # The session, which only the body may name, is extended, so that it lives when the synthesis is stored.
+            bind = BindSession(self.session_id, principal.agent_id, principal.tls_identity or "", self.idle)
+            before = (bind,)
+        return Effects((*before, command), partial(_respond, written), committed)
 
     def reject(self, rejection: Rejection, negotiation_id: str) -> Effects:
         """Refuse with the reason, and remember what is offered instead."""
@@ -272,13 +258,6 @@ class Filing:
             "path": self.proposal.endpoint.path,
             "digest": self.proposal.digest,
         }
-
-    def _bind_session(self) -> tuple[Command, ...]:
-        """Extend the session, which only the body may name, so that it lives when the synthesis is stored."""
-        principal = self.call.principal
-        if not self.session_id or principal.agent_id is None:
-            return ()
-        return (BindSession(self.session_id, principal.agent_id, principal.tls_identity or "", self.idle),)
 
 
 def _write(contract: PlannedContract, **more: Any) -> str:

@@ -95,11 +95,10 @@ def is_reading(method: str) -> bool:
 def read_wish(proposal: Endpoint, vocabulary: ServiceNouns, *, is_part: bool = False) -> Wish | Miss:
     """Read a proposal, or return a Miss. If `is_part`, the last noun of the path is a part of the one before it."""
     takes, yields = _slots(proposal.input_schema, "input"), _slots(proposal.output_schema, "output")
-    for found in (takes, yields):
-        if isinstance(found, Miss):
-            return found
-    assert isinstance(takes, list)
-    assert isinstance(yields, list)
+    if isinstance(takes, Miss):
+        return takes
+    if isinstance(yields, Miss):
+        return yields
     resource = resource_of(proposal.path, vocabulary.things | vocabulary.nouns)
     declared = {slot.path[0] for slot in takes}
     missing = [name for name, _ in resource.owners if name not in declared]
@@ -204,26 +203,19 @@ def _path_terms(
     must: list[str] = []
     unknown: list[str] = []
     attributes = {word for field in givens for word in field.stems}
-    for segment in resource.literals:
-        for phrase in segment.phrases:
-            term = _known_term(phrase, vocabulary)
-            if term:
-                must.append(term)
-                continue
-            for word in phrase:
-                if word in COLLECTIVE:
-                    continue
-                if vocabulary.knows(word):
-                    must.append(word)
-                elif word not in attributes:
-                    unknown.append(word)
+    for phrase in (phrase for segment in resource.literals for phrase in segment.phrases):
+        terms = [join(phrase), noun_of(phrase)]
+        terms += [other for term in terms for other in other_names(term)]
+        known = next((term for term in terms if vocabulary.knows(term)), "")
+        if known:
+            must.append(known)
+            continue
+        for word in phrase:
+            if vocabulary.knows(word) and word not in COLLECTIVE:
+                must.append(word)
+            elif word not in attributes and word not in COLLECTIVE:
+                unknown.append(word)
     return tuple(dict.fromkeys(must)), tuple(dict.fromkeys(unknown))
-
-
-def _known_term(phrase: tuple[str, ...], vocabulary: ServiceNouns) -> str:
-    terms: tuple[str, ...] = (join(phrase), noun_of(phrase))
-    terms += tuple(other for term in terms for other in other_names(term))
-    return next((term for term in terms if vocabulary.knows(term)), "")
 
 
 class Decision(NamedTuple):
@@ -270,15 +262,16 @@ class RowValue(Value):
 
     field: PlanField
 
-    @property
-    def is_per_row(self) -> bool:
-        return True
+    is_per_row = True
 
 
 @dataclass(frozen=True, eq=False)
 class KeyMatch:
+    """A condition on rows: a column compared with a value."""
+
     column: PlanField
     value: Value
+    op: str = "eq"
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,18 +288,20 @@ class CallResult(Value):
 
     @cached_property
     def calls(self) -> frozenset[PlannedCall]:
-        own = frozenset((self.call,)) | self.call.before
-        return own.union(*(match.value.calls for match in self.pick.matches)) if self.pick else own
+        return self.call.before.union((self.call,), *(match.value.calls for match in matches_of(self)))
 
     @cached_property
     def givens(self) -> frozenset[str]:
-        own = self.call.givens
-        return own.union(*(match.value.givens for match in self.pick.matches)) if self.pick else own
+        return self.call.givens.union(*(match.value.givens for match in matches_of(self)))
 
     @property
     def is_per_row(self) -> bool:
-        picked = self.pick.matches if self.pick else ()
-        return self.call.is_per_row or any(match.value.is_per_row for match in picked)
+        return self.call.is_per_row or any(match.value.is_per_row for match in matches_of(self))
+
+
+def matches_of(value: Value) -> tuple[KeyMatch, ...]:
+    """Return the conditions by which a value is picked from a list."""
+    return value.pick.matches if isinstance(value, CallResult) and value.pick is not None else ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,15 +324,11 @@ class PlannedCall:
     def is_per_row(self) -> bool:
         return any(value.is_per_row for _, value in self.bindings)
 
-    @property
-    def cost(self) -> float:
-        """One for the call, more for what it changes."""
-        return 1.0 + 3.0 * self.operation.impact
-
 
 def cost_of(calls: Iterable[PlannedCall], decisions: Iterable[Decision]) -> float:
     """Add up calls and decisions, in an order that does not depend on the hash seed."""
-    return sum(call.cost for call in calls) + sum(decision.cost for decision in sorted(decisions))
+    # One for each call, more for what it changes.
+    return sum(1.0 + 3.0 * call.operation.impact for call in calls) + sum(one.cost for one in sorted(decisions))
 
 
 def quality_of(decisions: Iterable[Decision]) -> float:
@@ -363,15 +354,6 @@ class Option:
 
 
 @dataclass(frozen=True, eq=False)
-class Filter:
-    """A local condition on rows: a column compared with a value."""
-
-    column: PlanField
-    op: str
-    value: Value
-
-
-@dataclass(frozen=True, eq=False)
 class Listing:
     """How a wanted list is made: the rows of a call, filtered, sorted and cut, with a value for each column."""
 
@@ -379,7 +361,7 @@ class Listing:
     call: PlannedCall
     rows: OutputRows
     columns: tuple[tuple[PlanField, Value], ...]
-    filters: tuple[Filter, ...] = ()
+    filters: tuple[KeyMatch, ...] = ()
     sort: PlanField | None = None
     limit: PlanField | None = None
     decisions: frozenset[Decision] = frozenset()
@@ -422,6 +404,13 @@ class Draft:
         if self.deed is not None:
             found |= self.deed.before | {self.deed}
         return tuple(sorted(found, key=lambda call: (len(call.before), call.number)))
+
+    @cached_property
+    def values(self) -> tuple[Value, ...]:
+        """Every value but those by which others are picked."""
+        singles, bindings = self.singles, (binding for call in self.calls for binding in call.bindings)
+        listed = (value for listing in self.listings for value in listing.values)
+        return (*(value for _, value in singles), *listed, *(value for _, value in bindings))
 
     @cached_property
     def givens(self) -> frozenset[str]:

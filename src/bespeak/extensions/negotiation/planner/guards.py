@@ -17,6 +17,7 @@ from bespeak.extensions.negotiation.planner.draft import (
     RowValue,
     Value,
     Wish,
+    matches_of,
 )
 from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, PlanField
 from bespeak.extensions.negotiation.planner.slot import ITEM
@@ -33,7 +34,14 @@ _PROJECTING: Final = word_set("attribute column exclude expand field include opt
 
 def judge(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Draft | Miss:
     """Return a draft with what is doubtful about it, or why it is not what the proposal means."""
-    miss = _consumption(draft, wish) or _path_words(draft, wish, vocabulary) or _anchoring(draft, wish)
+    for field in wish.givens:
+        if field.required and field.name not in draft.givens:
+            return Miss(field=field.name, reason=f"No endpoint makes use of the input `{field.name}` for this.")
+    covered = _covered(draft, wish, vocabulary)
+    ignored = next((term for term in wish.must if term not in covered), None)
+    if ignored is not None:
+        return Miss(field=wish.endpoint.path, reason=f"Nothing that yields these fields deals with `{ignored}`.")
+    miss = _anchoring(draft, wish)
     if miss is not None:
         return miss
     doubts = [
@@ -51,14 +59,6 @@ def judge(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Draft | Miss:
     return draft.judged(*doubts)
 
 
-def _consumption(draft: Draft, wish: Wish) -> Miss | None:
-    """Refuse a plan in which a required input changes nothing."""
-    for field in wish.givens:
-        if field.required and field.name not in draft.givens:
-            return Miss(field=field.name, reason=f"No endpoint makes use of the input `{field.name}` for this.")
-    return None
-
-
 def _unused_options(draft: Draft, wish: Wish) -> Iterator[Decision]:
     for field in wish.givens:
         if not field.required and field.name not in draft.givens:
@@ -66,16 +66,8 @@ def _unused_options(draft: Draft, wish: Wish) -> Iterator[Decision]:
             yield Decision(f"unused {field.name}", 0.6, 0.5, doubt)
 
 
-def _path_words(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Miss | None:
-    """Refuse a plan that does not deal with a word of the path that the service knows."""
-    covered = _covered(draft, wish, vocabulary)
-    for term in wish.must:
-        if term not in covered:
-            return Miss(field=wish.endpoint.path, reason=f"Nothing that yields these fields deals with `{term}`.")
-    return None
-
-
 def _covered(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> set[str]:
+    """Return the words of the path that a plan deals with."""
     found: set[str] = set()
     for call in draft.calls:
         for segment in call.operation.resource.literals:
@@ -157,32 +149,18 @@ def _anchoring(draft: Draft, wish: Wish) -> Miss | None:
 def _picked(draft: Draft) -> set[PlannedCall]:
     """Return the calls whose rows are chosen by something given or by another row."""
     found = {listing.call for listing in draft.listings if listing.filters}
-    for value in _values(draft):
-        matches = value.pick.matches if isinstance(value, CallResult) and value.pick is not None else ()
-        if isinstance(value, CallResult) and any(match.value.givens or match.value.is_per_row for match in matches):
+    for value in draft.values:
+        if any(match.value.givens or match.value.is_per_row for match in matches_of(value)):
+            assert isinstance(value, CallResult), "only a result is picked"
             found.add(value.call)
     return found
 
 
 def _values(draft: Draft) -> Iterator[Value]:
     """Yield every value of a plan, those of inputs included."""
-    waiting = [value for _, value in draft.singles]
-    waiting += [value for listing in draft.listings for value in listing.values]
-    waiting += [value for call in draft.calls for _, value in call.bindings]
-    for value in waiting:
+    for value in draft.values:
         yield value
-        if isinstance(value, CallResult) and value.pick is not None:
-            yield from (match.value for match in value.pick.matches)
-
-
-def _handed_over(draft: Draft) -> Iterator[Value]:
-    """Yield the values that one call gets from another, and those that choose a row."""
-    for call in draft.calls:
-        yield from (value for _, value in call.bindings)
-    yield from (one.value for listing in draft.listings for one in listing.filters)
-    for value in _values(draft):
-        if isinstance(value, CallResult) and value.pick is not None:
-            yield from (match.value for match in value.pick.matches)
+        yield from (match.value for match in matches_of(value))
 
 
 def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
@@ -246,7 +224,11 @@ def _detours(draft: Draft, wish: Wish) -> Iterator[Decision]:
         if noun and noun not in owns and (noun, field.stems) not in alike:
             doubt = f"`{{{field.name}}}` in the path stands for a {noun}, but its name says otherwise."
             yield Decision(f"parameter {field.name}", _UNSAID, 0.0, doubt)
-    for value in _handed_over(draft):
+    # What one call gets from another, and what chooses a row.
+    handed_over = [value for call in draft.calls for _, value in call.bindings]
+    handed_over += [one.value for listing in draft.listings for one in listing.filters]
+    handed_over += [match.value for value in draft.values for match in matches_of(value)]
+    for value in handed_over:
         if isinstance(value, CallResult) and value.field.identifies and not value.is_per_row:
             keys = frozenset[str]().union(*(field.identifies for field, _ in value.call.bindings))
             start = keys or frozenset(value.call.operation.nouns_of(value.field))

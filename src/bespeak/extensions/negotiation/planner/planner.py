@@ -17,11 +17,12 @@ from bespeak.extensions.negotiation.planner.draft import (
     Draft,
     Fixed,
     Given,
+    KeyMatch,
     Listing,
-    Pick,
     PlannedCall,
     RowValue,
     Value,
+    matches_of,
     read_wish,
 )
 from bespeak.extensions.negotiation.planner.guards import judge
@@ -85,14 +86,8 @@ class _RecipeWriter:
         limited = any(field.name.lower().endswith(("limit", "size", "per_page")) for field, _ in call.bindings)
         # Rows that are filtered, sorted or cut here must all be known.
         asked = limited and any(not (one.filters or one.sort or one.limit) for one in listed)
-        keyed = any(value.pick and value.pick.matches for value in self._results() if value.call is call)
-        return pages if (listed and not asked) or keyed else None
-
-    def _results(self) -> list[CallResult]:
-        values = [value for _, value in self._draft.singles]
-        values += [value for listing in self._draft.listings for value in listing.values]
-        values += [value for call in self._order for _, value in call.bindings]
-        return [value for value in values if isinstance(value, CallResult)]
+        results = (value for value in self._draft.values if isinstance(value, CallResult) and value.call is call)
+        return pages if (listed and not asked) or any(map(matches_of, results)) else None
 
     def _walk(self, listing: Listing, place: int) -> Source:
         """Return the list that a step walks: the rows, or what the step before it made of them."""
@@ -105,10 +100,7 @@ class _RecipeWriter:
         return Source(
             kind="previous_step",
             value=f"{self._names[listing.call]}.{listing.rows.dotted}",
-            where=tuple(
-                Condition(left=_item(one.column.column), op=one.op, right=self._source(one.value, None))
-                for one in listing.filters
-            ),
+            where=self._conditions(listing.filters, None),
             sort=None if listing.sort is None else Source(kind="proposal", value=listing.sort.name),
             limit=None if listing.limit is None else Source(kind="proposal", value=listing.limit.name),
             select=select,
@@ -146,12 +138,14 @@ class _RecipeWriter:
         return Source(
             kind=start.kind,
             value=f"{start.value}.{rows}",
-            where=tuple(
-                Condition(left=_item(match.column.column), right=self._source(match.value, depth))
-                for match in value.pick.matches
-            ),
+            where=self._conditions(value.pick.matches, depth),
             pick="first" if value.pick.is_first else "only",
             get=field.column,
+        )
+
+    def _conditions(self, matches: Iterable[KeyMatch], depth: int | None) -> tuple[Condition, ...]:
+        return tuple(
+            Condition(left=_item(one.column.column), op=one.op, right=self._source(one.value, depth)) for one in matches
         )
 
 
@@ -197,10 +191,7 @@ def explain(draft: Draft, calls: tuple[PlannedCall, ...]) -> tuple[str, ...]:
 
 def _listing(listing: Listing, numbers: dict[PlannedCall, int]) -> str:
     rows = f"the {listing.rows.dotted} of step {numbers[listing.call]}"
-    parts = [
-        f"{one.column.column} {_COMPARED.get(one.op, one.op)} {_value(one.value, numbers)}" for one in listing.filters
-    ]
-    kept = f" where {' and '.join(parts)}" if parts else ""
+    kept = _where(listing.filters, numbers)
     order = f", sorted by the input {listing.sort.name}" if listing.sort else ""
     most = f", at most {listing.limit.name} of them" if listing.limit else ""
     columns = [f"{field.name} = {_value(value, numbers)}" for field, value in listing.columns]
@@ -215,15 +206,16 @@ def _value(value: Value, numbers: dict[PlannedCall, int]) -> str:
     if isinstance(value, RowValue):
         return f"{value.field.column} of the row"
     assert isinstance(value, CallResult)
-    where = "" if value.pick is None else _pick(value.pick, numbers)
+    where = ""
+    if value.pick is not None:
+        other = " (the first)" if value.pick.is_first else " (the only one)"
+        where = _where(value.pick.matches, numbers) or other
     return f"{value.field.dotted} of step {numbers[value.call]}{where}"
 
 
-def _pick(pick: Pick, numbers: dict[PlannedCall, int]) -> str:
-    if pick.matches:
-        equal = [f"{one.column.column} equals {_value(one.value, numbers)}" for one in pick.matches]
-        return f" where {' and '.join(equal)}"
-    return " (the first)" if pick.is_first else " (the only one)"
+def _where(matches: Iterable[KeyMatch], numbers: dict[PlannedCall, int]) -> str:
+    parts = [f"{one.column.column} {_COMPARED.get(one.op, one.op)} {_value(one.value, numbers)}" for one in matches]
+    return f" where {' and '.join(parts)}" if parts else ""
 
 
 _DEPTHS: Final = (1, 2, 4)  # longest chains of calls that depend on each other, in the order in which they are tried

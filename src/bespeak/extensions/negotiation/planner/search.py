@@ -34,7 +34,7 @@ from bespeak.extensions.negotiation.planner.operation import (
 from bespeak.extensions.negotiation.planner.slot import MISSING, Facts, fit
 from bespeak.extensions.negotiation.planner.vocabulary import SEARCHES, SHARED
 
-PROVIDERS: Final = 24  # most operations that are tried for one value
+_PROVIDERS: Final = 24  # most operations that are tried for one value
 _KEPT: Final = 4  # most ways to get one value that are kept
 _COMBINED: Final = 4  # inputs of a call above which only the best way to get each is kept
 _CLOSE: Final = 0.8  # likeness from which a given value is used for an input
@@ -105,11 +105,8 @@ class PlanSearch:
 
     def providers(self, need: PlanField) -> list[tuple[float, PlanOperation, PlanField]]:
         """Return the operations that yield a value, best first; those that change something never do."""
-        if need not in self._providers:
-            self._providers[need] = self._find_providers(need)
-        return self._providers[need]
-
-    def _find_providers(self, need: PlanField) -> list[tuple[float, PlanOperation, PlanField]]:
+        if need in self._providers:
+            return self._providers[need]
         found: dict[tuple[int, str], tuple[float, PlanOperation, PlanField]] = {}
         for reading in alternatives(need, self.index.vocabulary):
             for operation, field in self.index.yielding(reading):
@@ -120,7 +117,8 @@ class PlanSearch:
                 score = self.score(need, field)
                 if score:
                     found[key] = score, operation, field
-        return sorted(found.values(), key=lambda one: self._order(need, *one))[:PROVIDERS]
+        self._providers[need] = sorted(found.values(), key=lambda one: self._order(need, *one))[:_PROVIDERS]
+        return self._providers[need]
 
     def _order(
         self, need: PlanField, score: float, operation: PlanOperation, field: PlanField
@@ -155,18 +153,29 @@ class PlanSearch:
         if depth <= 0:
             return []
         key = (need.readings, need.facts.kind, id(scope), depth)
-        if key not in self._memo:
-            self._memo[key] = self._computed(need, scope, depth)
+        if key in self._memo:
+            return self._memo[key]
+        found: list[Option] = []
+        vocabulary = self.index.vocabulary
+        for score, operation, field in self.providers(need):
+            # An operation that needs what it should give is of no use.
+            if field.lists > 1 or any(likeness(need, one, vocabulary) == 1.0 for one in operation.required):
+                continue
+            self.spend()
+            about = f"{need.text} from {operation.number} {field.text}"
+            own = frozenset((Decision(about, score, 2 * (1 - score)),)) if score < 1 else frozenset[Decision]()
+            noun = operation.nouns_of(field)[0] if len(operation.lists) > 1 else ""  # what it is told to list
+            for called in self.call(operation, scope, depth - 1, noun):
+                for value, picked in self.picks(called, field, scope, depth - 1):
+                    found.append(Option(value, called.decisions | own | picked, value.calls))
+        self._memo[key] = self._best(found)
         return self._memo[key]
 
     def at_hand(self, need: PlanField, scope: PlanScope, searched: PlanOperation | None = None) -> list[Option]:
         """Return values of the scope that are the one needed, best first."""
         key = (need, scope)
-        if key not in self._memo:
-            self._memo[key] = self._at_hand(need, scope, searched)
-        return self._memo[key]
-
-    def _at_hand(self, need: PlanField, scope: PlanScope, searched: PlanOperation | None) -> list[Option]:
+        if key in self._memo:
+            return self._memo[key]
         found: list[tuple[float, bool, Option]] = []
         for field, value in scope.values:
             score = self._sent(need, field, searched)
@@ -175,7 +184,8 @@ class PlanSearch:
                 decisions = frozenset((Decision(about, score, 2 * (1 - score)),)) if score < 1 else frozenset()
                 option = Option(value, decisions, frozenset())
                 found.append((-option.quality, field.name != need.name, option))
-        return [option for *_, option in sorted(found, key=lambda one: one[:2])]
+        self._memo[key] = [option for *_, option in sorted(found, key=lambda one: one[:2])]
+        return self._memo[key]
 
     def _sent(self, need: PlanField, have: PlanField, operation: PlanOperation | None) -> float:
         if need.comparison or have.comparison:
@@ -200,22 +210,6 @@ class PlanSearch:
                 doubt = f"Is `{value.field.name}` something to search {rows.dotted} for?"
                 return frozenset((Decision(f"searched {call.number}", _OTHER_TEXT, 2.5, doubt),))
         return frozenset()
-
-    def _computed(self, need: PlanField, scope: PlanScope, depth: int) -> list[Option]:
-        found: list[Option] = []
-        vocabulary = self.index.vocabulary
-        for score, operation, field in self.providers(need):
-            # An operation that needs what it should give is of no use.
-            if field.lists > 1 or any(likeness(need, one, vocabulary) == 1.0 for one in operation.required):
-                continue
-            self.spend()
-            about = f"{need.text} from {operation.number} {field.text}"
-            own = frozenset((Decision(about, score, 2 * (1 - score)),)) if score < 1 else frozenset[Decision]()
-            noun = operation.nouns_of(field)[0] if len(operation.lists) > 1 else ""  # what it is told to list
-            for called in self.call(operation, scope, depth - 1, noun):
-                for value, picked in self.picks(called, field, scope, depth - 1):
-                    found.append(Option(value, called.decisions | own | picked, value.calls))
-        return self._best(found)
 
     def _best(self, options: list[Option]) -> list[Option]:
         """Keep the cheapest ways, and the best for each set of words of the path that their calls deal with."""
@@ -298,12 +292,8 @@ class PlanSearch:
         if all(field.name in used for field in self.wish.givens):
             return []
         for field in operation.inputs:
-            if (
-                field.identifies
-                and not field.required
-                and field.name not in taken
-                and not self.at_hand(field, self.given, operation)
-            ):
+            is_free = field.identifies and not field.required and field.name not in taken
+            if is_free and not self.at_hand(field, self.given, operation):
                 for option in self.computed(field, scope, depth):
                     if option.value.givens - used and self.is_of(option.value):
                         return [self._filled(operation, [*bound, (field, option)], scope)]
@@ -341,17 +331,17 @@ class PlanSearch:
     ) -> list[tuple[CallResult, frozenset[Decision]]]:
         """Return the values of a field in what a call returned: itself, or one of a list."""
         assert isinstance(called.value, CallResult)
-        call = called.value.call
+        call, operation = called.value.call, called.value.call.operation
         if not field.lists:
             return [(CallResult(call, field), frozenset())]
-        rows = next(rows for rows in call.operation.lists if rows.path == field.rows)
-        about = f"{call.operation.number} {rows.dotted}"
+        rows = next(rows for rows in operation.lists if rows.path == field.rows)
+        about = f"{operation.number} {rows.dotted}"
         other = self.searched(call, rows)
         keyed = [(one, value) for one, value in call.bindings if value.givens or value.calls]
         # An optional text, or one of a row, is not a key.
         searched = [one for one, by in keyed if one.term in SEARCHES and isinstance(by, Given) and by.field.required]
-        paged = 1.0 if searched else 0.9 if call.operation.pages else 0.6 if call.operation.is_partial else 1.0
-        unread = f"`{call.operation.endpoint}` is paged and may not show every element." if paged < 0.9 else ""
+        paged = 1.0 if searched else 0.9 if operation.pages else 0.6 if operation.is_partial else 1.0
+        unread = f"`{operation.endpoint}` is paged and may not show every element." if paged < 0.9 else ""
         for column, option, certain in self._keys(rows, field, scope, depth):
             cost = 0.4 + (0.8 if paged < 1 else 0)
             decision = Decision(f"where {about} {column.text}", certain * paged, cost, unread)
@@ -359,12 +349,12 @@ class PlanSearch:
             return [(CallResult(call, field, pick), option.decisions | {decision} | other)]
         if searched:
             decision = Decision(f"first {about}", 0.9, 0.3, "")
-        elif call.operation.resource.is_collection and any(one.tells & set(rows.nouns) for one, _ in keyed):
+        elif operation.resource.is_collection and any(one.tells & set(rows.nouns) for one, _ in keyed):
             return [(CallResult(call, field, Pick()), frozenset((Decision(f"only {about}", 0.93, 0.3),)))]
-        elif call.operation.resource.view:
+        elif operation.resource.view:
             decision = Decision(f"first {about}", 0.8, 0.3)
         else:
-            doubt = f"Which of the {rows.dotted} of `{call.operation.endpoint}`? Give a key of it."
+            doubt = f"Which of the {rows.dotted} of `{operation.endpoint}`? Give a key of it."
             decision = Decision(f"first {about}", 0.5, 2.5, doubt)
         return [(CallResult(call, field, Pick(is_first=True)), other | {decision})]
 

@@ -11,8 +11,8 @@ from bespeak.extensions.negotiation.plan import Miss
 from bespeak.extensions.negotiation.planner.draft import (
     CallResult,
     Decision,
-    Filter,
     Given,
+    KeyMatch,
     Listing,
     Option,
     PlannedCall,
@@ -125,26 +125,24 @@ class ListingSearch:
 
     def run(self) -> list[Listing]:
         found: list[Listing] = []
-        if self._deed is not None:
-            return self._answered(self._deed)
+        deed = self._deed
+        if deed is not None:
+            lists = [rows for rows in deed.operation.lists if ITEM not in rows.path]
+            lists = [rows for rows in lists if set(rows.nouns) & set(self._table.nouns)]
+            made = [self._fill(CallResult(deed, WHOLE), rows, frozenset()) for rows in lists]
+            return [listing for listing in made if listing is not None and listing.calls <= deed.before | {deed}]
         for operation, rows in self._drivers():
             for called in self._search.call(operation, self._search.given, self._depth - 1, rows.nouns[0]):
                 assert isinstance(called.value, CallResult)
                 listing = self._fill(called.value, rows, called.decisions)
                 if listing is not None:
                     found.append(listing)
-        missing = len(self._search.wish.givens)
-        return sorted(found, key=lambda one: (missing - len(one.givens), self._cost(one), one.call.number))[:_KEPT]
 
-    def _cost(self, listing: Listing) -> float:
-        return cost_of(listing.calls, listing.decisions) - self._search.covered(listing.calls)
+        def rank(one: Listing) -> tuple[int, float, int]:
+            cost = cost_of(one.calls, one.decisions) - self._search.covered(one.calls)
+            return -len(one.givens), cost, one.call.number
 
-    def _answered(self, deed: PlannedCall) -> list[Listing]:
-        known = deed.before | {deed}
-        lists = [rows for rows in deed.operation.lists if ITEM not in rows.path]
-        lists = [rows for rows in lists if set(rows.nouns) & set(self._table.nouns)]
-        made = [self._fill(CallResult(deed, WHOLE), rows, frozenset()) for rows in lists]
-        return [listing for listing in made if listing is not None and listing.calls <= known]
+        return sorted(found, key=rank)[:_KEPT]
 
     def _drivers(self) -> list[tuple[PlanOperation, OutputRows]]:
         found: dict[tuple[int, str], tuple[int, PlanOperation, OutputRows]] = {}
@@ -158,15 +156,12 @@ class ListingSearch:
                     hits = sum(self._search.best(field, rows.fields)[0] > 0 for field in self._table.columns)
                     found[key] = hits, operation, rows
         said = self._search.wish.said
-        ranked = sorted(
-            found.values(),
-            key=lambda one: (
-                -one[0],
-                sum(segment.term not in said for segment in one[1].resource.literals),
-                len(one[1].required),
-                one[1].number,
-            ),
-        )
+
+        def rank(hits: int, operation: PlanOperation, _: OutputRows) -> tuple[int, int, int, int]:
+            unsaid = sum(segment.term not in said for segment in operation.resource.literals)
+            return -hits, unsaid, len(operation.required), operation.number
+
+        ranked = sorted(found.values(), key=lambda one: rank(*one))
         return [(operation, rows) for hits, operation, rows in ranked if hits][:_DRIVERS]
 
     def _fill(self, result: CallResult, rows: OutputRows, decided: frozenset[Decision]) -> Listing | None:
@@ -202,13 +197,16 @@ class ListingSearch:
 
     def _local(self, listing: Listing) -> Listing:
         """Turn inputs that are left over into filters, an order and a limit of the rows."""
-        filters: list[Filter] = []
+        filters: list[KeyMatch] = []
         decisions = set(listing.decisions)
         sort = None
         for given in self._search.wish.givens:
             if given.name in listing.givens or given.term in LIMITS:
                 continue
-            if given.term in SORTS and self._sorts(given, listing.rows):
+            values, columns = given.facts.values, {field.column for field in listing.rows.fields}
+            # `-` before the name of a column reverses the order.
+            names_columns = values is not None and all(str(value).lstrip("-") in columns for _, value in values)
+            if given.term in SORTS and names_columns:
                 sort = given
             else:
                 made = self._filter(given, listing.rows) or self._related(given, listing, decisions)
@@ -236,18 +234,12 @@ class ListingSearch:
             return {Decision(f"scan {operation.number}", 0.6, 0.8, doubt)}
         return set()
 
-    def _sorts(self, given: PlanField, rows: OutputRows) -> bool:
-        """Return True if an input can only name columns; `-` before a name reverses the order."""
-        columns = {field.column for field in rows.fields}
-        values = given.facts.values
-        return values is not None and all(str(value).lstrip("-") in columns for _, value in values)
-
-    def _filter(self, given: PlanField, rows: OutputRows) -> Filter | None:
+    def _filter(self, given: PlanField, rows: OutputRows) -> KeyMatch | None:
         compared = given.comparison
         if compared is not None:
             if compared.attribute in _ANY_TIME:
                 times = [field for field in rows.fields if field.facts.format in TIMES and field.lists == 1]
-                return Filter(times[0], compared.op, Given(given)) if len(times) == 1 else None
+                return KeyMatch(times[0], Given(given), compared.op) if len(times) == 1 else None
             for ending in ("", *_TIME_ENDINGS):
                 attribute = (*compared.attribute.split("_"), *ending.split())
                 readings = self._search.index.vocabulary.read_name(attribute, rows.nouns, given.facts)
@@ -257,9 +249,9 @@ class ListingSearch:
             return None
         score, column = self._search.best(given, rows.fields, sent=True)
         enough = 0.95 if given.identifies else 0.8
-        return Filter(column, "eq", Given(given)) if column is not None and score >= enough else None
+        return KeyMatch(column, Given(given)) if column is not None and score >= enough else None
 
-    def _related(self, given: PlanField, listing: Listing, decisions: set[Decision]) -> Filter | None:
+    def _related(self, given: PlanField, listing: Listing, decisions: set[Decision]) -> KeyMatch | None:
         """Return the condition that rows refer to the thing that an input identifies."""
         for column in listing.rows.fields:
             own = column.identifies & set(listing.rows.nouns)
@@ -267,19 +259,19 @@ class ListingSearch:
                 for option in self._search.computed(column, self._search.given, self._depth - 1):
                     if given.name in option.value.givens and self._search.is_of(option.value):
                         decisions |= option.decisions
-                        return Filter(column, "eq", option.value)
+                        return KeyMatch(column, option.value)
         return None
 
-    def _compared(self, need: PlanField, given: PlanField, op: str, rows: OutputRows) -> Filter | None:
+    def _compared(self, need: PlanField, given: PlanField, op: str, rows: OutputRows) -> KeyMatch | None:
         for field in rows.fields:
             if need.meanings.isdisjoint(field.meanings):
                 continue
             kinds = field.facts.kind, given.facts.kind or field.facts.kind
             if op == "contains":
-                return Filter(field, op, Given(given)) if set(kinds) <= {"string"} else None
+                return KeyMatch(field, Given(given), op) if set(kinds) <= {"string"} else None
             times = field.facts.format in TIMES and given.facts.format in (*TIMES, "")
             if set(kinds) <= {"integer", "number"} or (set(kinds) <= {"string"} and times):
-                return Filter(field, op, Given(given))
+                return KeyMatch(field, Given(given), op)
         return None
 
 
