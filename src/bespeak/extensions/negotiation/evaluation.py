@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -112,30 +112,18 @@ def list_parts(endpoints: Iterable[Endpoint], recipes: Mapping[str, Recipe], loo
 
 def find_forbidden(settings: NegotiationSettings, parts: Iterable[Endpoint]) -> ForbiddenCombination | None:
     """Return the first combination of which a composition has every member; None if it has none."""
-    words = {word for part in parts for word in _words(part)}
+    words: set[str] = set()
+    for part in parts:
+        words |= {str(part), *(f"scope:{scope}" for scope in part.required_scopes)}
+        words |= {f"data:{part.data_class}", f"namespace:{part.namespace}"}
+    words -= {"data:None", "namespace:None"}
     for combination in settings.forbidden:
         if all(any(fnmatchcase(word, pattern) for word in words) for pattern in combination.together):
             return combination
     return None
 
 
-def _words(endpoint: Endpoint) -> Iterator[str]:
-    """Yield the names under which an operator may forbid an endpoint."""
-    yield str(endpoint)
-    for scope in endpoint.required_scopes:
-        yield f"scope:{scope}"
-    if endpoint.data_class is not None:
-        yield f"data:{endpoint.data_class}"
-    if endpoint.namespace is not None:
-        yield f"namespace:{endpoint.namespace}"
-
-
-def match_recipe(
-    proposed: Endpoint,
-    recipes: Iterable[Recipe],
-    catalog: Catalog,
-    lookup: Callable[[tuple[str, str]], Endpoint | None],
-) -> Plan | None:
+def match_recipe(proposed: Endpoint, recipes: Iterable[Recipe], catalog: Catalog, lookup: Lookup) -> Plan | None:
     for recipe in recipes:
         if recipe.pattern and _fits(recipe, proposed, catalog):
             endpoints = [lookup(step.endpoint) for step in recipe.steps]
@@ -209,7 +197,7 @@ class Evaluation:
             # Its contract is not for the caller to learn, although it may call it.
             return self._not_admitted()
         if existing is not None:
-            return _pass_through(existing) if self._is_same(existing) else self._exists(existing)
+            return self._judge_existing(existing)
         misleading = self._find_misspelling()
         if misleading is not None:
             return Rejection(reason=POLICY, explanation=misleading)
@@ -299,7 +287,7 @@ class Evaluation:
         if schema is None:
             return Rejection(reason=IMPOSSIBLE, explanation=explanation)
         less = replace(self.proposal, endpoint=replace(self.proposal.endpoint, output_schema=schema))
-        return self._counter(IMPOSSIBLE, explanation, plan, states_plan=False, proposal=less)
+        return self._counter(IMPOSSIBLE, explanation, plan, less)
 
     def _object(self, plan: Plan, *, is_agreed: bool) -> Rejection | None:
         """Offer what the plan does if the proposal says otherwise; doubts about what is meant come first."""
@@ -321,15 +309,14 @@ class Evaluation:
         if not reasons:
             return None
         states_plan = reasons[0] == AMBIGUOUS or bool(promises.unkept)
-        return self._counter(reasons[0], " ".join(said), plan, states_plan=states_plan, proposal=proposal)
+        return self._counter(reasons[0], " ".join(said), plan, proposal, states_plan=states_plan)
 
     def _counter(
-        self, reason: str, explanation: str, plan: Plan, *, states_plan: bool, proposal: Proposal | None = None
+        self, reason: str, explanation: str, plan: Plan, proposal: Proposal, *, states_plan: bool = False
     ) -> Rejection:
-        counter = make_contract(proposal or self.proposal, plan, states_plan=states_plan)
-        if has_errors(self.register(counter)):
-            return Rejection(reason=reason, explanation=explanation)
-        return Rejection(reason=reason, explanation=explanation, counter=counter)
+        counter = make_contract(proposal, plan, states_plan=states_plan)
+        fits = not has_errors(self.register(counter))
+        return Rejection(reason=reason, explanation=explanation, counter=counter if fits else None)
 
     def _find_existing(self) -> Endpoint | None:
         """Return the operator's endpoint with the proposed method and path; None if the caller may not know of it."""
@@ -363,15 +350,14 @@ class Evaluation:
             f"{path} differs from an existing path in the spelling of {wanted[at]!r} alone. Use the existing spelling."
         )
 
-    def _is_same(self, existing: Endpoint) -> bool:
+    def _judge_existing(self, existing: Endpoint) -> PlannedContract | Rejection:
         proposed = self.proposal.endpoint
         names = ("path", "input_schema", "output_schema", "required_scopes")
         same = all(getattr(proposed, name) == getattr(existing, name) for name in names)
-        return same and proposed.semantic.impact == existing.semantic.impact and not existing.builtin
-
-    def _exists(self, existing: Endpoint) -> Rejection:
-        explanation = f"{existing} exists already, with another contract; call it, or propose another path."
         counter = None if existing.builtin else _pass_through(existing)
+        if counter is not None and same and proposed.semantic.impact == existing.semantic.impact:
+            return counter
+        explanation = f"{existing} exists already, with another contract; call it, or propose another path."
         return Rejection(reason=POLICY, explanation=explanation, counter=counter, nearest=(existing,))
 
     def _explain(self, impossible: Impossible) -> Rejection:
@@ -381,14 +367,10 @@ class Evaluation:
             for miss in (impossible.misses if may_discover(self.call) else ())
             if miss.nearest is None or (not miss.nearest.internal and may_use(self.call, self.settings, miss.nearest))
         ]
-        misses = [
-            {
-                "field": miss.field[:200],
-                "reason": miss.reason[:300],
-                **({} if miss.nearest is None else {"nearest": str(miss.nearest)}),
-            }
-            for miss in known[:_MOST_MISSES]
-        ]
+        misses = [{"field": miss.field[:200], "reason": miss.reason[:300]} for miss in known[:_MOST_MISSES]]
+        for told, miss in zip(misses, known, strict=False):
+            if miss.nearest is not None:
+                told["nearest"] = str(miss.nearest)
         explanation = "The endpoints of this server cannot be composed into this one."
         if misses:
             explanation += f" {misses[0]['reason']}"

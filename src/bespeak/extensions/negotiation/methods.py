@@ -163,8 +163,9 @@ class Negotiator:
             return msgspec.structs.replace(judged, details=details, headers=headers)
         if isinstance(judged, Rejection):
             return filing.reject(judged, negotiation_id)
-        keeps = proposal.persistent and judged.is_public and self.syntheses.may_keep(judged.stored)
-        committed = partial(self.syntheses.admit, judged.document, judged.stored)
+        stored = judged.stored
+        fits = proposal.persistent and self.syntheses.additions.fits(stored.endpoint, stored.recipe)
+        committed, keeps = partial(self.syntheses.admit, judged.document, stored), fits and judged.is_public
         return filing.approve(judged, negotiation_id, keeps=keeps, was_revoked=known.revoked, committed=committed)
 
     async def _judge(self, filing: Filing, offered: str | None) -> WrittenContract | Rejection | Refused:

@@ -94,12 +94,15 @@ def make_contract(proposal: Proposal, plan: Plan, *, states_plan: bool = False) 
     )
     name = f"synthesis-{proposal.contract[:16]}"
     explanation = explain(plan)
+    description = " ".join(" ".join(explanation).split()) if states_plan else proposed.description
+    if states_plan and len(description) > LONGEST_TEXT:
+        description = f"{description[: LONGEST_TEXT - 3]}..."
     endpoint = replace(
         proposed,
         semantic=semantic,
         required_scopes=tuple(sorted({*proposed.required_scopes, *plan.scopes})),
         handler=Composition(recipe=name),
-        description=_state(explanation) if states_plan else proposed.description,
+        description=description,
     )
     named = {scope for part in plan.endpoints if not part.internal for scope in part.required_scopes}
     return PlannedContract(
@@ -144,15 +147,8 @@ def has_internal(plan: Plan) -> bool:
     return any(endpoint.internal for endpoint in plan.endpoints)
 
 
-def _state(explanation: tuple[str, ...]) -> str:
-    text = " ".join(" ".join(explanation).split())
-    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 3]}..."
-
-
 Schema = Mapping[str, Any]
 
-_AT_MOST: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
-_AT_LEAST: Final = ("minimum", "exclusiveMinimum", "minLength")
 _NEVER: Final = frozenset(
     {
         *("minItems", "contains", "minContains", "maxContains", "minProperties", "propertyNames", "patternProperties"),
@@ -175,26 +171,22 @@ class Promises:
             for at, node in nodes(dict(schema)):
                 if len(at) > 1 and at[-2] == "properties":
                     self._made[str(at[-1])].append(resolve(node, schema, most=5))
-        self._described = {
-            name
-            for _, node in nodes(dict(proposed.output_schema))
-            for name in (node["properties"] if isinstance(node.get("properties"), dict) else ())
-        }
+        described = (node.get("properties") for _, node in nodes(dict(proposed.output_schema)))
+        self._described = {name for properties in described if isinstance(properties, dict) for name in properties}
         self.output: Schema = self._keep(proposed.output_schema, None, "")  # the proposed output schema without them
 
     def _keep(self, node: Any, name: str | None, at: str) -> Any:
         if not isinstance(node, dict):
             return node
         kept: dict[str, Any] = {}
+        place = f"`{at}`" if at else "the output"
         for keyword, value in node.items():
             if keyword == "required" and not self._described.issuperset(value):
                 # No step fills a field that the proposal does not describe.
-                self.unkept += [
-                    f"`{one}` of {f'`{at}`' if at else 'the output'}" for one in value if one not in self._described
-                ]
+                self.unkept += [f"`{one}` of {place}" for one in value if one not in self._described]
                 kept[keyword] = [one for one in value if one in self._described]
             elif not self._is_kept(keyword, value, name):
-                self.unkept.append(f"`{keyword}` of {f'`{at}`' if at else 'the output'}")
+                self.unkept.append(f"`{keyword}` of {place}")
             elif keyword in NAMING_KEYWORDS and isinstance(value, dict):
                 # Who refers to a definition is not known, so its promises may be those of any field.
                 kept[keyword] = {
@@ -219,14 +211,16 @@ class Promises:
         return any(keyword in one and holds(one[keyword], value) for one in made)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float)
-
-
 _HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     **dict.fromkeys(("const", "multipleOf", "pattern", "uniqueItems", "oneOf"), lambda made, wanted: made == wanted),
-    **dict.fromkeys(_AT_MOST, lambda made, wanted: _is_number(made) and made <= wanted),
-    **dict.fromkeys(_AT_LEAST, lambda made, wanted: _is_number(made) and made >= wanted),
+    **dict.fromkeys(
+        ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"),
+        lambda made, wanted: isinstance(made, int | float) and made <= wanted,
+    ),
+    **dict.fromkeys(
+        ("minimum", "exclusiveMinimum", "minLength"),
+        lambda made, wanted: isinstance(made, int | float) and made >= wanted,
+    ),
     "enum": lambda made, wanted: isinstance(made, list) and isinstance(wanted, list) and all(x in wanted for x in made),
 }
 """Whether a promise that is made includes the one that is wanted, by keyword."""

@@ -78,7 +78,7 @@ def read_proposal(body: Mapping[str, Any], catalog: Catalog) -> Proposal | Refus
     definition = _find_definition(holder)
     if isinstance(definition, Refused):
         return definition
-    settings = {**{name: body[name] for name in ("session_id",) if name in body}, **holder}
+    settings = {"session_id": body.get("session_id"), **holder}
     persistent, duration = settings.get("persistent", False), settings.get("requested_duration")
     seconds = read_duration(duration) if isinstance(duration, str) else None
     session_id = settings.get("session_id")
@@ -205,10 +205,16 @@ def _object_schema(fields: Any, *, closed: bool, also: tuple[str, ...] = ()) -> 
     if isinstance(fields, list):
         entries = [each for each in fields if isinstance(each, dict)]
         fields = {name: entry for entry in entries if isinstance(name := entry.get("name"), str)}
-    properties = {name: _field_schema(field) for name, field in (fields if isinstance(fields, dict) else {}).items()}
-    optional = {
-        name for name, field in properties.items() if isinstance(field, dict) and field.pop("required", True) is False
-    }
+    properties: dict[str, Any] = {}
+    optional: set[str] = set()
+    for name, field in fields.items() if isinstance(fields, dict) else ():
+        if isinstance(field, str):
+            properties[name] = {"type": field} if field in TYPES else {"description": field}
+        elif isinstance(field, dict):
+            properties[name] = {key: value for key, value in field.items() if key not in ("name", "required")}
+            optional |= {name} if field.get("required") is False else set()
+        else:
+            properties[name] = field
     for name in also:
         properties.setdefault(name, {"type": "string"})
     return {
@@ -218,12 +224,6 @@ def _object_schema(fields: Any, *, closed: bool, also: tuple[str, ...] = ()) -> 
         "required": [name for name in properties if name not in optional],
         "additionalProperties": not closed,
     }
-
-
-def _field_schema(field: Any) -> Any:
-    if isinstance(field, str):
-        return {"type": field} if field in TYPES else {"description": field}
-    return {key: value for key, value in field.items() if key != "name"} if isinstance(field, dict) else field
 
 
 def _close(schema: Any) -> Any:
@@ -256,8 +256,6 @@ def _invalid(member: str, fault: str) -> Refused:
 LONGEST_TEXT: Final = 500
 """Maximum characters of description, intent and outcome: a persistent endpoint puts them into the manifest."""
 LONGEST_PATH: Final = 500  # maximum characters of a path
-_LONGEST_NAME: Final = 200
-_LONGEST_VALUE: Final = 2_000  # maximum characters of a name and of any other text in a schema
 
 # The texts of a synthesis are read by the models of other agents, so what lint only warns about is refused here.
 _UNSAFE: Final = frozenset(
@@ -267,10 +265,17 @@ _UNSAFE: Final = frozenset(
 
 def check_conformance(proposal: Proposal, catalog: Catalog, policies: Policies) -> Refused | None:
     """Return the refusal of the first evaluation that fails; None if the contract is valid."""
-    unsafe = list(_check_schemas(proposal.endpoint))
-    endpoint = _without_schemas(proposal.endpoint) if unsafe else proposal.endpoint
-    checked = check_contract(endpoint, catalog, policies)
-    findings = (*proposal.findings, *_check_length(endpoint.path), *checked, *unsafe)
+    endpoint = proposal.endpoint
+    unsafe = list(_check_schemas(endpoint))
+    if unsafe:  # schemas that are safe to check take their place, so that verb and path are judged first
+        template = parse_template(endpoint.path)
+        names = template.parameters if isinstance(template, Template) else ()
+        plain = {"type": "object", "properties": {name: {} for name in names}, "additionalProperties": False}
+        endpoint = replace(endpoint, input_schema=plain, output_schema={"type": "object"})
+    findings = [*proposal.findings, *check_contract(endpoint, catalog, policies), *unsafe]
+    if len(endpoint.path) > LONGEST_PATH:
+        message = f"a proposed path must have at most {LONGEST_PATH} characters; this has {len(endpoint.path)}"
+        findings.insert(len(proposal.findings), Diagnostic("", "error", message, None, "/endpoint/path"))
     errors = [finding for finding in findings if finding.severity == "error"]
     for prefix, refuse in _LADDER:
         found = [finding for finding in errors if finding.pointer.startswith(prefix)]
@@ -279,20 +284,6 @@ def check_conformance(proposal: Proposal, catalog: Catalog, policies: Policies) 
     spoken = list(_check_texts(endpoint, catalog))
     code = "invalid-schema" if spoken and "_schema" in spoken[0].pointer else "invalid-semantic"
     return _refuse(code, spoken) if spoken else None
-
-
-def _check_length(path: str) -> Iterator[Diagnostic]:
-    if len(path) > LONGEST_PATH:
-        message = f"a proposed path must have at most {LONGEST_PATH} characters; this has {len(path)}"
-        yield Diagnostic("", "error", message, None, "/endpoint/path")
-
-
-def _without_schemas(endpoint: Endpoint) -> Endpoint:
-    """Return the endpoint with schemas that are safe to check, so that verb and path are judged first."""
-    template = parse_template(endpoint.path)
-    names = template.parameters if isinstance(template, Template) else ()
-    plain = {"type": "object", "properties": {name: {} for name in names}, "additionalProperties": False}
-    return replace(endpoint, input_schema=plain, output_schema={"type": "object"})
 
 
 def _method_violation(endpoint: Endpoint, catalog: Catalog, findings: list[Diagnostic]) -> Refused:
@@ -316,22 +307,17 @@ def _suggest(path: str, catalog: Catalog) -> str | None:
     """Return the path with things in place of verbs, such as /users/profiles for /users/profile."""
     if len(path) > LONGEST_PATH:
         return None
-    segments = [
-        segment if leaking_segment(f"/{segment}", catalog.names) is None else _name_thing(segment)
-        for segment in path[1:].split("/")
-    ]
+    segments = path[1:].split("/")
+    for at, segment in enumerate(segments):
+        is_word = segment.replace("-", "").replace("_", "").isalpha()
+        if is_word and leaking_segment(f"/{segment}", catalog.names) is not None:
+            judged = judge_segment(segment)
+            if judged is not None and judged.instead is not None:
+                segments[at] = judged.instead
+            elif not is_plain_verb(segment.lower(), lexicon()):
+                segments[at] = plural(segment)  # of a word that is also a noun
     suggested = f"/{'/'.join(segments)}"
     return suggested if suggested != path and check_path(suggested, catalog.names) is None else None
-
-
-def _name_thing(verb: str) -> str:
-    """Return the noun of a verb, or the plural of a word that is also a noun; the verb itself if there is none."""
-    if not verb.replace("-", "").replace("_", "").isalpha():
-        return verb
-    judged = judge_segment(verb)
-    if judged is not None and judged.instead is not None:
-        return judged.instead
-    return verb if is_plain_verb(verb.lower(), lexicon()) else plural(verb)
 
 
 _LADDER: Final[tuple[tuple[str, Callable[[Endpoint, Catalog, list[Diagnostic]], Refused]], ...]] = (
@@ -377,7 +363,7 @@ def _check_texts(endpoint: Endpoint, catalog: Catalog) -> Iterator[Diagnostic]:
             yield Diagnostic("", "error", message, None, f"/endpoint/{name}")
     for name in ("input_schema", "output_schema"):
         for key, text in _strings(getattr(endpoint, name)):
-            if len(text) > (_LONGEST_NAME if key else _LONGEST_VALUE) or (key and not text.isprintable()):
+            if len(text) > (200 if key else 2_000) or (key and not text.isprintable()):
                 message = f"a text is too long or not printable: {brief(text)}"
                 yield Diagnostic("", "error", message, None, f"/endpoint/{name}")
             for rule, message, advice, _ in security.examine_text(text, f"/{name}", strict=False):

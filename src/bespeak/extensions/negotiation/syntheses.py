@@ -82,7 +82,7 @@ class Syntheses(Follower):
     ) -> None:
         super().__init__(commands.TOPIC, self._take_in)
         self._registrar = registrar
-        self._additions = additions
+        self.additions = additions
         self._store = store
         self._idle = idle
         self._clock = clock
@@ -171,9 +171,6 @@ class Syntheses(Follower):
         changed = max((row.decided_at or row.created for row in living), default=0.0)
         return until, routes.beside(own.values(), write_instant(changed)) if own else routes
 
-    def may_keep(self, stored: StoredEndpoint) -> bool:
-        return self._additions.fits(stored.endpoint, stored.recipe)
-
     @staticmethod
     def may_know_more(call: Call, refused: Refused) -> bool:
         """Return True if the store may have a synthesis for a refused call that this process has not read yet."""
@@ -224,7 +221,12 @@ class Syntheses(Follower):
         route, findings = register(self._registrar, synthesis.stored, routes)
         if route is None or method not in routes.allowed or routes.redirects.follow(method, path) != pair:
             _logger.info("%s is outdated: %s", synthesis.row.synthesis_id, "; ".join(map(str, findings[:3])))
-            return outdated(synthesis.row)
+            message = (  # AGTP-API 4.5
+                f"{method} {path} was composed of endpoints that this server no longer has in this form; "
+                "propose it again."
+            )
+            details = {"synthesis_id": synthesis.row.synthesis_id}
+            return Refused(status.GONE, "synthesis-outdated", message, details)
         synthesis_id = synthesis.row.synthesis_id
         return replace(
             route,
@@ -303,28 +305,25 @@ class Syntheses(Follower):
                 origin = EndpointOrigin(synthesis_id=row.synthesis_id, expires=row.expires)
                 wanted.setdefault((row.method, row.path), (one, origin))
         try:
-            for key in set(self._additions.origins):
-                if key not in wanted:
-                    await self._additions.remove(*key)
+            for key in set(self.additions.origins).difference(wanted):
+                await self.additions.remove(*key)
             for key, (one, origin) in wanted.items():
-                if self._additions.origins.get(key) != origin:
+                if self.additions.origins.get(key) != origin:
                     try:
-                        await self._additions.add(one.stored.endpoint, one.stored.recipe, origin)
+                        await self.additions.add(one.stored.endpoint, one.stored.recipe, origin)
                     except ContractError as error:
                         # An operator has added an endpoint in its place; its own agent still finds it by its id.
                         _logger.info("%s is not served to others: %s", one.row.synthesis_id, error)
         except BespeakError as error:
             # Whatever failed is tried again at the next change.
             _logger.error("the published syntheses are not all served: %s", error)
-        self._schedule(min((origin.expires for _, origin in wanted.values()), default=None), now)
-
-    def _schedule(self, at: float | None, now: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if at is not None:
+        if wanted:
+            ends = min(origin.expires for _, origin in wanted.values())
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(min(max(at - now, 0.0) + 0.01, _MOST_WAIT), self._expire)
+            self._timer = loop.call_later(min(max(ends - now, 0.0) + 0.01, _MOST_WAIT), self._expire)
 
     def _expire(self) -> None:
         self._expiring = asyncio.get_running_loop().create_task(self.refresh())
@@ -334,17 +333,6 @@ def register(registrar: Registrar, stored: StoredEndpoint, routes: RouteTable) -
     """Check and compile a composition beside the endpoints of a table; None if it does not fit them."""
     assert stored.recipe is not None, "every synthesis has its recipe"
     return registrar.compose(stored.endpoint, stored.recipe, routes)
-
-
-def outdated(row: commands.ProposalRow) -> Refused:
-    """Build the 410 of a synthesis whose endpoints are no longer there (AGTP-API 4.5)."""
-    return Refused(
-        status.GONE,
-        "synthesis-outdated",
-        f"{row.method} {row.path} was composed of endpoints that this server no longer has in this form; "
-        "propose it again.",
-        {"synthesis_id": row.synthesis_id},
-    )
 
 
 def _router_of(syntheses: Iterable[LivingSynthesis]) -> Router[LivingSynthesis]:
