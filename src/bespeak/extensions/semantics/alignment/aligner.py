@@ -60,9 +60,7 @@ _UNKNOWN: Final = 0.8  # agreement of properties that declare too little to comp
 _RELATED: Final = 0.8
 _GROUPS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("string", "normalizedString", "token", "language", "Name", "anyURI", "ID"), "text"),
-    **dict.fromkeys(
-        ("integer", "int", "long", "short", "byte", "decimal", "float", "double", "unsignedShort"), "number"
-    ),
+    **dict.fromkeys(("integer", "int", "long", "short", "byte", "decimal", "float", "double"), "number"),
     **dict.fromkeys(("nonNegativeInteger", "positiveInteger", "unsignedInt", "unsignedLong"), "number"),
     "unsignedShort": "number",
     **dict.fromkeys(("date", "dateTime", "time", "gYear", "gYearMonth", "dateTimeStamp"), "time"),
@@ -178,7 +176,14 @@ class PairCandidates:
                         # Neighbors decide what the names leave open.
                         doubt = min(1.0, max(0.2, 4 * (1 - match.score)))
                         score += self._policy.structure * doubt * (agreed - _EXPECTED_STRUCTURE)
-                    score = self._mix_behavior(one, other, score, signals)
+                    fitting = behavioral(self._ontologies[0].terms[one], self._ontologies[1].terms[other])
+                    if fitting is not None:
+                        signals["behavioral"] = fitting
+                        score += self._policy.behavior * (fitting - 0.5)
+                    history = self._histories.get((one, other))
+                    if history is not None:
+                        signals["history"] = history.rate
+                        score += 2 * self._policy.history * history.reliability * (history.rate - 0.5)
                     self._add(one, other, score, signals, (match.source.text, match.target.text))
 
     def compare_properties(self, accepted: Mapping[str, str]) -> None:
@@ -227,17 +232,6 @@ class PairCandidates:
         signals["embedding"] = cosine
         weight = self._policy.embedding
         return (1 - weight) * match.score + weight * cosine * min(one.weight, other.weight)
-
-    def _mix_behavior(self, one: str, other: str, score: float, signals: dict[str, float]) -> float:
-        fitting = behavioral(self._ontologies[0].terms[one], self._ontologies[1].terms[other])
-        if fitting is not None:
-            signals["behavioral"] = fitting
-            score += self._policy.behavior * (fitting - 0.5)
-        history = self._histories.get((one, other))
-        if history is not None:
-            signals["history"] = history.rate
-            score += 2 * self._policy.history * history.reliability * (history.rate - 0.5)
-        return score
 
     def _add(
         self,
@@ -350,9 +344,13 @@ def align(
     candidates.compare_properties({rule.source: rule.target for rule in chosen if rule.relation == "equivalent"})
     resolution = resolve(_proposed(candidates, overrides, policy, provenance), policy)
     rules = sorted((*kept, *resolution.chosen), key=lambda rule: (rule.source, rule.target))
+    mapped = {rule.source for rule in rules}
+    targets = {rule.target for rule in rules} if policy.one_to_one else set()
+    pairs = (pair for one, found in candidates.found.items() if one not in mapped for pair in found.values())
+    questions = (pair for pair in pairs if pair.target not in targets and pair.band != "reject")
     return Aligned(
         alignment=Alignment(source=source.ref, target=target.ref, rules=tuple(rules), provenance=provenance),
-        questions=_questions(candidates, rules, policy),
+        questions=tuple(sorted(questions, key=lambda one: (-one.score, one.source, one.target))),
         candidates=candidates.found,
         lost=resolution.lost,
     )
@@ -408,11 +406,3 @@ def _proposed(
                 )
             )
     return rules
-
-
-def _questions(candidates: PairCandidates, rules: Sequence[MappingRule], policy: Policy) -> tuple[TermPair, ...]:
-    sources = {rule.source for rule in rules}
-    targets = {rule.target for rule in rules} if policy.one_to_one else set()
-    pairs = (pair for one, found in candidates.found.items() if one not in sources for pair in found.values())
-    open_ = (pair for pair in pairs if pair.target not in targets and pair.band != "reject")
-    return tuple(sorted(open_, key=lambda one: (-one.score, one.source, one.target)))

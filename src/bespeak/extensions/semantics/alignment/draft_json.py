@@ -95,9 +95,7 @@ def check_size(data: bytes, file: str) -> Diagnostic | None:
 T = TypeVar("T", bound=msgspec.Struct)
 
 _MEMBERS: Final = {
-    "confidence": rules.CONFIDENCE,
-    "score": rules.CONFIDENCE,
-    "signals": rules.CONFIDENCE,
+    **dict.fromkeys(("confidence", "score", "signals"), rules.CONFIDENCE),
     "relation": rules.RELATION,
 }
 

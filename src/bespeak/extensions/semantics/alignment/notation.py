@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Literal
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
@@ -93,34 +93,27 @@ class _ApiDocument:
         self._line = 0
 
     def run(self, data: bytes) -> AlignmentDocument:
+        collector, head, refs = self._collector, self._head, []
         try:
             self._parser.Parse(data, True)
-        except _StoppedError:
-            return self._collector.document(None)
-        except expat.ExpatError as error:
-            message = f"this is not XML: {expat.errors.messages[error.code]}"
-            self._collector.report(BAD_ARTIFACT, message, RulePlace(error.lineno))
-            return self._collector.document(None)
-        except (ValueError, LookupError) as error:  # an encoding that is not known
-            self._collector.report(BAD_ARTIFACT, f"this is not XML: {error}", RulePlace(1))
-            return self._collector.document(None)
-        if "Alignment" not in self._head:
-            self._collector.report(BAD_ARTIFACT, "the document has no element Alignment", RulePlace(1))
-        head, refs = self._head, []
+        except (_StoppedError, ValueError, LookupError, expat.ExpatError) as error:
+            if isinstance(error, expat.ExpatError):
+                message = f"this is not XML: {expat.errors.messages[error.code]}"
+                collector.report(BAD_ARTIFACT, message, RulePlace(error.lineno))
+            elif not isinstance(error, _StoppedError):  # an encoding that is not known
+                collector.report(BAD_ARTIFACT, f"this is not XML: {error}", RulePlace(1))
+            return collector.document(None)
+        if "Alignment" not in head:
+            collector.report(BAD_ARTIFACT, "the document has no element Alignment", RulePlace(1))
         for side in ("onto1", "onto2"):
             # Old files have the location in onto1 and the IRI in uri1.
             iri = head.get(side.replace("onto", "uri")) or head.get(side, "")
-            refs.append(OntologyRef(self._collector.iri(iri, side, RulePlace(1)), ""))
-        tool = self._head.get("method", "")
-        return self._collector.document(
-            Alignment(
-                source=refs[0],
-                target=refs[1],
-                rules=self._collector.rules,
-                id=self._head.get("Alignment", ""),
-                provenance=Provenance(tool=tool) if tool else None,
-            )
-        )
+            refs.append(OntologyRef(collector.iri(iri, side, RulePlace(1)), ""))
+        tool, id_ = head.get("method", ""), head.get("Alignment", "")
+        origin = Provenance(tool=tool) if tool else None
+        source, target = refs
+        found = Alignment(source=source, target=target, rules=collector.rules, id=id_, provenance=origin)
+        return collector.document(found)
 
     def _enter(self, name: str, attributes: dict[str, Any]) -> None:
         local = name.rpartition(" ")[2]
@@ -162,12 +155,9 @@ class _ApiDocument:
         if relation is None:
             collector.report(RELATION, f"relation {brief(cell['relation'])} is not one of = < > ~", place)
             return
-        try:
-            measure = float(cell["measure"]) if cell.get("measure") else None
-        except ValueError:
-            collector.report(CONFIDENCE, f"measure must be a number from 0 to 1; got {brief(cell['measure'])}", place)
-            return
-        collector.add(MappingRule(source=source, target=target, relation=relation, confidence=measure), place)
+        measure = _number(cell, "measure", collector, place)
+        if measure is not None or not cell.get("measure"):
+            collector.add(MappingRule(source=source, target=target, relation=relation, confidence=measure), place)
         if collector.is_full:
             raise _StoppedError
 
@@ -228,7 +218,9 @@ class _Other(msgspec.Struct, omit_defaults=True):
 
 
 def write_sssom(alignment: Alignment) -> bytes:
-    prefixes = _Prefixes(iri for rule in alignment.rules for iri in (rule.source, rule.target))
+    split = (_SPLIT.fullmatch(iri) for rule in alignment.rules for iri in (rule.source, rule.target))
+    spaces = sorted({match[1] for match in split if match})
+    prefixes = {space: f"n{place}" for place, space in enumerate(spaces, 1)}
     rows = io.StringIO()
     writer = csv.writer(rows, delimiter="\t", lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -240,7 +232,7 @@ def write_sssom(alignment: Alignment) -> bytes:
         extra = msgspec.json.encode(other).decode()
         writer.writerow(
             [
-                *(prefixes.shorten(rule.source), _PREDICATES[rule.relation], prefixes.shorten(rule.target)),
+                *(_shorten(rule.source, prefixes), _PREDICATES[rule.relation], _shorten(rule.target, prefixes)),
                 f"semapv:{_JUSTIFICATIONS[rule.justification]}",
                 *("" if number is None else repr(number) for number in (rule.confidence, rule.score)),
                 # The separator of columns with several values is escaped.
@@ -248,7 +240,7 @@ def write_sssom(alignment: Alignment) -> bytes:
                 *(origin.tool, origin.tool_version, origin.source, date, extra if extra != "{}" else ""),
             ]
         )
-    header = "".join(f"#{line}\n" for line in _header(alignment, prefixes.known))
+    header = "".join(f"#{line}\n" for line in _header(alignment, prefixes))
     return (header + rows.getvalue()).encode(errors="replace")
 
 
@@ -278,18 +270,13 @@ def read_sssom(data: bytes, file: str) -> AlignmentDocument:
     return collector.document(_alignment(header, collector))
 
 
-class _Prefixes:
-    def __init__(self, iris: Iterable[str]) -> None:
-        spaces = dict.fromkeys(match[1] for match in (_SPLIT.fullmatch(iri) for iri in iris) if match)
-        self.known = {space: f"n{place}" for place, space in enumerate(sorted(spaces), 1)}
-
-    def shorten(self, iri: str) -> str:
-        match = _SPLIT.fullmatch(iri)
-        return f"{self.known[match[1]]}:{match[2]}" if match else iri
+def _shorten(iri: str, prefixes: Mapping[str, str]) -> str:
+    match = _SPLIT.fullmatch(iri)
+    return f"{prefixes[match[1]]}:{match[2]}" if match else iri
 
 
 def _header(alignment: Alignment, prefixes: Mapping[str, str]) -> Iterator[str]:
-    origin = alignment.provenance
+    origin = alignment.provenance or Provenance()
     slots: dict[str, Any] = {
         "mapping_set_id": alignment.id,
         "mapping_set_version": alignment.version,
@@ -298,15 +285,12 @@ def _header(alignment: Alignment, prefixes: Mapping[str, str]) -> Iterator[str]:
         "subject_source_version": alignment.source.version,
         "object_source": alignment.target.id,
         "object_source_version": alignment.target.version,
+        "creator_label": [origin.author] if origin.author else None,
+        "mapping_tool": origin.tool,
+        "mapping_tool_version": origin.tool_version,
+        "mapping_set_source": [origin.source] if origin.source else None,
+        "publication_date": origin.created,
     }
-    if origin is not None:
-        slots |= {
-            "creator_label": [origin.author] if origin.author else None,
-            "mapping_tool": origin.tool,
-            "mapping_tool_version": origin.tool_version,
-            "mapping_set_source": [origin.source] if origin.source else None,
-            "publication_date": origin.created,
-        }
     yield from (f"{name}: {_yaml(value)}" for name, value in slots.items() if value not in ("", None))
     yield "curie_map:"
     for prefix, iri in (("semapv", _SEMAPV), ("skos", SKOS), *((name, space) for space, name in prefixes.items())):
@@ -324,10 +308,11 @@ def _yaml(value: str | float | list[str]) -> str:
 
 def _read_header(text: str, count: int, collector: Collector) -> dict[str, Any]:
     tree = parse_yaml(text, "header") if text.strip() and count else None
+    header: dict[str, Any] = {}
     if isinstance(tree, SyntaxFault):
         collector.report(BAD_ARTIFACT, f"the header is not YAML: {tree.message}", RulePlace(tree.location.line))
-    data = tree.data if tree is not None and not isinstance(tree, SyntaxFault) else {}
-    header: dict[str, Any] = data if isinstance(data, dict) else {}
+    elif tree is not None and isinstance(tree.data, dict):
+        header = tree.data
     known = prefixes if isinstance(prefixes := header.get("curie_map"), dict) else {}
     collector.prefixes |= {"semapv": _SEMAPV, "skos": SKOS, "owl": OWL}
     collector.prefixes |= {str(name): iri for name, iri in known.items() if isinstance(iri, str)}
@@ -340,10 +325,10 @@ def _alignment(header: Mapping[str, Any], collector: Collector) -> Alignment:
         value = value[0] if isinstance(value, list) and value else value
         return str(value) if isinstance(value, str | int | float) else ""
 
-    refs = []
-    for side in ("subject", "object"):
-        iri = collector.iri(text(f"{side}_source"), f"{side}_source", RulePlace(1))
-        refs.append(OntologyRef(iri, text(f"{side}_source_version")))
+    source, target = (
+        OntologyRef(collector.iri(text(name), name, RulePlace(1)), text(f"{name}_version"))
+        for name in ("subject_source", "object_source")
+    )
     confidence = header.get("mapping_set_confidence")
     provenance = Provenance(
         author=text("creator_label"),
@@ -353,8 +338,8 @@ def _alignment(header: Mapping[str, Any], collector: Collector) -> Alignment:
         created=text("publication_date"),
     )
     return Alignment(
-        source=refs[0],
-        target=refs[1],
+        source=source,
+        target=target,
         rules=collector.rules,
         id=text("mapping_set_id"),
         version=text("mapping_set_version"),

@@ -148,13 +148,8 @@ class NameIndex:
             if len(word) >= _SHORTEST and not word[0].isdecimal() and budget > 0:
                 alike, near = buckets.get(word[0], ()), buckets.get(word[:3], ())
                 budget -= len(alike) + len(near)
-                spelled = process.extract(
-                    *(word, alike),
-                    scorer=JaroWinkler.similarity,
-                    processor=None,
-                    score_cutoff=_SOFT,
-                    limit=8,
-                )
+                scorer = JaroWinkler.similarity
+                spelled = process.extract(word, alike, scorer=scorer, processor=None, score_cutoff=_SOFT, limit=8)
                 # Two words that both ontologies have are two words, not two spellings.
                 found = {
                     twin: likeness * _SPELLED
@@ -314,13 +309,9 @@ def _compare(given: str, taken: str) -> float:
     ours, theirs = _schema(given), _schema(taken)
     if ours is not None and theirs is not None:
         return _compare_schemas(ours, theirs)
-    if ours is None and theirs is None:
-        return _compare_media(given, taken)
-    text = given if ours is None else taken
-    return 0.8 if "json" in text or text.strip() == "*/*" else 0.1
-
-
-def _compare_media(given: str, taken: str) -> float:
+    if ours is not None or theirs is not None:
+        text = given if ours is None else taken
+        return 0.8 if "json" in text or text.strip() == "*/*" else 0.1
     types = (text.partition(";")[0].strip().lower().partition("/") for text in (given, taken))
     (kind, _, sub), (other, _, wanted) = types
     if (kind, sub) == (other, wanted):
@@ -348,7 +339,7 @@ def _schema(text: str) -> Mapping[str, Any] | None:
 
 def _compare_schemas(given: Mapping[str, Any], taken: Mapping[str, Any]) -> float:
     """Compare the types, and of objects the members: what is required must be given."""
-    if (alike := _compare_types(given.get("type"), taken.get("type"))) == 0.0:
+    if (alike := _compare_types(given, taken)) == 0.0:
         return 0.0
     ours, theirs = _members(given), _members(taken)
     if not theirs:
@@ -356,7 +347,7 @@ def _compare_schemas(given: Mapping[str, Any], taken: Mapping[str, Any]) -> floa
     required = taken.get("required")
     needed = {words_of(name) for name in required if isinstance(name, str)} if isinstance(required, list) else set()
     wanted = [name for name in theirs if name in needed] or list(theirs)
-    found = [_compare_types(_type(ours[name]), _type(theirs[name])) if name in ours else 0.0 for name in wanted]
+    found = [_compare_types(ours[name], theirs[name]) if name in ours else 0.0 for name in wanted]
     return alike * sum(found) / len(found)
 
 
@@ -366,13 +357,10 @@ def _members(schema: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
     return {words_of(name): part for name, part in named}
 
 
-def _type(schema: Any) -> Any:
-    return schema.get("type") if isinstance(schema, dict) else None
-
-
 def _compare_types(given: Any, taken: Any) -> float:
-    listed = (kind if isinstance(kind, list) else [kind] for kind in (given, taken))
-    ours, theirs = ({one for one in kinds if isinstance(one, str)} for kinds in listed)
+    kinds = (schema.get("type") if isinstance(schema, dict) else None for schema in (given, taken))
+    listed = (kind if isinstance(kind, list) else [kind] for kind in kinds)
+    ours, theirs = ({one for one in several if isinstance(one, str)} for several in listed)
     if not ours or not theirs:
         return 0.8
     if "number" in theirs and "integer" in ours:

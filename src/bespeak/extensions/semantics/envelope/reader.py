@@ -72,7 +72,11 @@ def envelope_of(node: Node, profile_type: str) -> SemanticEnvelope:
         alignment_refs=_many(node, "alignmentRef", found) if "alignmentRef" in node else (),
         context=_context(node, found) if "profileContext" in node else None,
     )
-    validation = _validation(node, found) if "validation" in node else None  # before its violations are counted
+    claimed = _one(node, "validation", found, "", wanted=_NODE) if "validation" in node else None
+    validation = None
+    if claimed is not None:
+        status, reason = (_text(claimed, name, found, "/validation") for name in ("status", "reason"))
+        validation = ClaimedValidation(status or "", reason or "")
     return SemanticEnvelope(profile, tuple(found), validation)
 
 
@@ -99,14 +103,6 @@ def _binding(one: Any, found: list[Violation], at: str) -> TermBinding:
         return TermBinding("", "")
     term = _text(one, "term", found, at, rules.PROFILE_VALUE)
     return TermBinding(term or "", _one(one, "sense", found, at, rules.PROFILE_VALUE) or "")
-
-
-def _validation(node: Node, found: list[Violation]) -> ClaimedValidation | None:
-    inner = _one(node, "validation", found, "", wanted=_NODE)
-    if inner is None:
-        return None
-    status, reason = (_text(inner, name, found, "/validation") for name in ("status", "reason"))
-    return ClaimedValidation(status or "", reason or "")
 
 
 def _one(
@@ -268,7 +264,8 @@ class EnvelopeReader:
         """Read a semantic envelope; every fault is a violation of the result."""
         node = self._fast(document, "SemanticProfile")
         if node is None:
-            node = self._slow_profile(document)
+            found = self._expand(document, MOST_BYTES, MOST_ITEMS)
+            node = found if isinstance(found, tuple) else self._only_profile(found)
         return SemanticEnvelope(violations=node) if isinstance(node, tuple) else envelope_of(node, self._profile)
 
     def parse_registration(self, document: Any) -> Registration:
@@ -307,10 +304,7 @@ class EnvelopeReader:
             return Compiled((Violation.of(rules.PROFILE_SIZE, "/@context", len(key), f"{MOST_BYTES} bytes"),))
         return compile_context(_decode(key), self.namespace, self._contexts)
 
-    def _slow_profile(self, document: Mapping[str, Any]) -> Node | tuple[Violation, ...]:
-        found = self._expand(document, MOST_BYTES, MOST_ITEMS)
-        if isinstance(found, tuple):
-            return found
+    def _only_profile(self, found: list[Any]) -> Node | tuple[Violation, ...]:
         profiles = [one for one in found if self._profile in types_of(one)]
         chosen = profiles or [one for one in found if isinstance(one, dict)]
         if len(chosen) > 1:

@@ -89,12 +89,9 @@ def _values(value: Value | tuple[Value, ...]) -> tuple[Value, ...]:
 def _members(node: Node) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in node.items():
-        if name == "a":
-            types = [one.name for one in _values(value) if isinstance(one, Iri)]
-            found["@type"] = types if len(types) > 1 else types[0]
-        else:
-            written = [_json(one) for one in _values(value)]
-            found[name] = written if len(written) > 1 else written[0]
+        values = _values(value)
+        written = [one.name if name == "a" and isinstance(one, Iri) else _json(one) for one in values]
+        found["@type" if name == "a" else name] = written if len(written) > 1 else written[0]
     return found
 
 
@@ -195,71 +192,52 @@ def profile_shapes(namespace: Namespace = DEFAULT) -> str:
     """Write the shapes for semantic profiles and for ontologies that use the core. Each is named by its rule."""
     prefixes = {"ioa": namespace.terms, "rdfs": RDFS, "owl": OWL}
     declared = tuple({"sh:prefix": prefix, "sh:namespace": iri} for prefix, iri in prefixes.items())
-    shapes: dict[str, Node] = {
-        "shapes:": {"sh:declare": declared},
-        **_shapes_members(),
-        **_consistency(),
-        **dict(_shapes_values()),
-    }
+    shapes: dict[str, Node] = {"shapes:": {"sh:declare": declared}, **dict(_consistency()), **dict(_shapes_values())}
     return write_turtle(_shapes_prefixes(namespace), shapes)
 
 
 def registration_shapes(namespace: Namespace = DEFAULT) -> str:
     """Write the shapes for a capability registration. They hold for the payload alone, not for a whole ontology."""
     target = {"sh:targetClass": Iri("ioa:Capability")}
-    shapes = {f"shapes:{rules.REGISTRATION_ID.id}": _shape(rules.REGISTRATION_ID, target, _IRI)}
-    rule = rules.REGISTRATION_CONSTRAINTS
+    shapes = [_shape(rules.REGISTRATION_ID, target, _IRI)]
     for name in ("inputs", "outputs"):
-        shapes[f"shapes:{rule.id}-{name}"] = _path_shape(rule, target, name, {**_SOME, **_LITERAL})
-    return write_turtle(_shapes_prefixes(namespace), shapes)
+        constraints = rules.REGISTRATION_CONSTRAINTS
+        shapes.append(_shape(constraints, target, {**_SOME, **_LITERAL}, name, suffix=f"-{name}"))
+    return write_turtle(_shapes_prefixes(namespace), dict(shapes))
 
 
 def _shapes_prefixes(namespace: Namespace) -> dict[str, str]:
     return {"shapes": f"{namespace.base}ioa/shapes#", "ioa": namespace.terms, "sh": SHACL, "rdfs": RDFS}
 
 
-def _shapes_members() -> dict[str, Node]:
-    """Build the shapes of the members that an envelope must have."""
+def _consistency() -> Iterator[tuple[str, Node]]:
+    """Yield the shapes of the members that an envelope must have, and of the consistency rules."""
     is_profile = {"sh:targetSubjectsOf": tuple(Iri(f"ioa:{name}") for name in _REQUIRED)}
-    is_typed = _shape(rules.PROFILE_TYPE, is_profile, {"sh:class": Iri("ioa:SemanticProfile")})
-    named = (
-        _named(rules.ONTOLOGY_ID, "ontologyId", _ONE | _IRI),
-        _named(rules.ONTOLOGY_VERSION, "ontologyVersion", _ONE | _LITERAL),
-        _named(rules.CAPABILITY_REFS, "capabilityRefs", _SOME | _IRI),
-        _named(rules.INTENT_REF, "intentRef", _ONE | _IRI),
-    )
-    return {f"shapes:{rules.PROFILE_TYPE.id}": is_typed, **dict(named)}
-
-
-def _consistency() -> dict[str, Node]:
+    yield _shape(rules.PROFILE_TYPE, is_profile, {"sh:class": Iri("ioa:SemanticProfile")})
+    yield _shape(rules.ONTOLOGY_ID, _PROFILE, _ONE | _IRI, "ontologyId")
+    yield _shape(rules.ONTOLOGY_VERSION, _PROFILE, _ONE | _LITERAL, "ontologyVersion")
+    yield _shape(rules.CAPABILITY_REFS, _PROFILE, _SOME | _IRI, "capabilityRefs")
+    yield _shape(rules.INTENT_REF, _PROFILE, _ONE | _IRI, "intentRef")
     agent = {"sh:targetSubjectsOf": Iri("ioa:hasCapability")}
     provided = {"sh:targetObjectsOf": Iri("ioa:hasCapability")}
-    range_ = rules.CAPABILITY_RANGE
-    shapes: dict[str, Node] = {
-        f"shapes:{range_.id}-agent": _shape(range_, agent, _of_class("Agent")),
-        f"shapes:{range_.id}-capability": _shape(range_, provided, _of_class("Capability")),
-    }
-    capability = _named(rules.CAPABILITY_TYPE, "capabilityRefs", _of_class("Capability"))
-    shapes |= dict([capability, _named(rules.INTENT_TYPE, "intentRef", _of_class("Intent"))])
+    yield _shape(rules.CAPABILITY_RANGE, agent, _of_class("Agent"), suffix="-agent")
+    yield _shape(rules.CAPABILITY_RANGE, provided, _of_class("Capability"), suffix="-capability")
+    yield _shape(rules.CAPABILITY_TYPE, _PROFILE, _of_class("Capability"), "capabilityRefs")
+    yield _shape(rules.INTENT_TYPE, _PROFILE, _of_class("Intent"), "intentRef")
     for rule, query in (
         (rules.INTENT_CAPABILITIES, _INTENT_CAPABILITIES),
         (rules.INTENT_DOMAIN, _INTENT_DOMAIN),
         (rules.BINDING_DOMAIN, _BINDING_DOMAIN),
         (rules.BINDING_CONFLICT, _BINDING_CONFLICT),
     ):
-        constraint = {
-            "a": Iri("sh:SPARQLConstraint"),
-            "sh:message": _message(rule),
-            "sh:prefixes": Iri("shapes:"),
-            "sh:select": query + "\n",
-        }
-        said: Node = {"sh:severity": _severity(rule), "sh:sparql": constraint}
-        shapes[f"shapes:{rule.id}"] = {"a": Iri("sh:NodeShape"), **_PROFILE, **said}
-    return shapes
+        said = {"a": Iri("sh:SPARQLConstraint"), "sh:message": _message(rule)}
+        constraint = {**said, "sh:prefixes": Iri("shapes:"), "sh:select": query + "\n"}
+        judged: Node = {"sh:severity": _severity(rule), "sh:sparql": constraint}
+        yield f"shapes:{rule.id}", {"a": Iri("sh:NodeShape"), **_PROFILE, **judged}
 
 
 def _shapes_values() -> Iterator[tuple[str, Node]]:
-    """Build a shape for each other member: the kind of its values, and how many there may be."""
+    """Yield a shape for each other member: the kind of its values, and how many there may be."""
     targets: dict[str, dict[str, Any]] = {
         "SemanticProfile": _PROFILE,
         "Context": {"sh:targetObjectsOf": Iri("ioa:profileContext")},
@@ -273,8 +251,7 @@ def _shapes_values() -> Iterator[tuple[str, Node]]:
                 counts = _ONE
             # Nodes without a type may be blank: a profile writes its context inline.
             kind = {"node": Iri("sh:BlankNodeOrIRI"), "iri": Iri("sh:IRI"), "literal": Iri("sh:Literal")}[one.value]
-            rule = rules.PROFILE_VALUE
-            yield f"shapes:{rule.id}-{name}", _path_shape(rule, target, name, {**counts, "sh:nodeKind": kind})
+            yield _shape(rules.PROFILE_VALUE, target, {**counts, "sh:nodeKind": kind}, name, suffix=f"-{name}")
 
 
 def _of_class(name: str) -> dict[str, Any]:
@@ -283,18 +260,14 @@ def _of_class(name: str) -> dict[str, Any]:
     return {"sh:or": [{"sh:class": Iri(f"ioa:{name}")}, {"sh:property": above}]}
 
 
-def _named(rule: ProfileRule, path: str, constraint: dict[str, Any]) -> tuple[str, Node]:
-    return f"shapes:{rule.id}", _path_shape(rule, _PROFILE, path, constraint)
-
-
-def _shape(rule: ProfileRule, target: dict[str, Any], constraint: dict[str, Any]) -> Node:
+def _shape(
+    rule: ProfileRule, target: dict[str, Any], constraint: dict[str, Any], path: str = "", *, suffix: str = ""
+) -> tuple[str, Node]:
+    """Build the shape of a rule, for one property if there is a path, with its name."""
+    of_path = {"sh:path": Iri(f"ioa:{path}")} if path else {}
+    kind = Iri("sh:PropertyShape" if path else "sh:NodeShape")
     said = {"sh:severity": _severity(rule), "sh:message": _message(rule)}
-    return {"a": Iri("sh:NodeShape"), **target, **constraint, **said}
-
-
-def _path_shape(rule: ProfileRule, target: dict[str, Any], path: str, constraint: dict[str, Any]) -> Node:
-    said = {"sh:severity": _severity(rule), "sh:message": _message(rule)}
-    return {"a": Iri("sh:PropertyShape"), **target, "sh:path": Iri(f"ioa:{path}"), **constraint, **said}
+    return f"shapes:{rule.id}{suffix}", {"a": kind, **target, **of_path, **constraint, **said}
 
 
 def _severity(rule: ProfileRule) -> Iri:

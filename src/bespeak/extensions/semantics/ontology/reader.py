@@ -64,7 +64,7 @@ _LITERAL: Final = frozenset(
     {"labels", "comments", "abbr", "preferred_abbr", "version", "deprecated", "inputs", "outputs"}
 )
 _NOTHING: Final[Mapping[str, Any]] = {}
-_SYNONYMS: Final = frozenset({"exact", "related", "broad", "narrow", "hidden"})
+_SYNONYMS: Final = frozenset(get_args(Scope))
 
 
 class Graph:
@@ -163,7 +163,6 @@ _NOT_TERMS: Final = frozenset(
 )
 _BUILT_IN: Final = (OWL, RDF, RDFS, OBO)
 _LITERAL_RANGES: Final = (XSD, f"{RDFS}Literal", f"{RDF}langString", f"{RDF}PlainLiteral")
-_SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 
 
 def read_ontology(
@@ -249,6 +248,10 @@ class _OntologyBuilder:
         equivalents, more = graph.operands(iri, "equivalents")
         same = set(graph.named(iri, "equivalents"))
         short = [*graph.texts(iri, "preferred_abbr"), *graph.texts(iri, "abbr")]
+        synonyms: dict[str, Scope] = {}
+        for scope in get_args(Scope):
+            for text in self._bounded(iri, "synonym", graph.synonyms(iri, scope)):
+                synonyms.setdefault(text, scope)
         # The named parts of an equivalent intersection stand above a class: all of its members are in each of them.
         parents |= equivalents - same
         return Term(
@@ -256,7 +259,7 @@ class _OntologyBuilder:
             kind=kind,
             types=tuple(one for one in types if not one.startswith(_BUILT_IN)),
             labels=self._bounded(iri, "label", graph.texts(iri, "labels")),
-            synonyms=self._synonyms(iri),
+            synonyms=tuple(Synonym(text, scope) for text, scope in synonyms.items()),
             abbreviations=self._bounded(iri, "abbreviation", short),
             comments=self._bounded(iri, "comment", graph.texts(iri, "comments"), quiet=True),
             parents=tuple(sorted(parents - {iri, f"{OWL}Thing"})),
@@ -289,13 +292,6 @@ class _OntologyBuilder:
             return "individual"
         return "class" if self._graph.nodes.get(iri, {}).get("parents") else None
 
-    def _synonyms(self, iri: str) -> tuple[Synonym, ...]:
-        found: dict[str, Scope] = {}
-        for scope in _SCOPES:
-            for text in self._bounded(iri, "synonym", self._graph.synonyms(iri, scope)):
-                found.setdefault(text, scope)
-        return tuple(Synonym(text, scope) for text, scope in found.items())
-
     def _bounded(self, iri: str, what: str, texts: list[str], *, quiet: bool = False) -> tuple[str, ...]:
         """Return texts in one line each; report those that are too long or too many, except comments, which are cut."""
         if not texts:
@@ -316,24 +312,25 @@ class _OntologyBuilder:
 
 def read_bytes(path: Path, limits: OntologyLimits = LIMITS) -> bytes | Diagnostic:
     """Read a regular file up to the limit, or return the error."""
+    reason = "is not a regular file"
     try:
         # Non-blocking: opening a pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return _unreadable(path, "is not a regular file")
-            data = bytearray()
-            while chunk := os.read(descriptor, min(1024 * 1024, limits.size + 1 - len(data))):
-                data += chunk
-                if len(data) > limits.size:
-                    refuse_size(str(path), data.count(b"\n") + 1, limits)
-            return bytes(data)
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                data = bytearray()
+                while chunk := os.read(descriptor, min(1024 * 1024, limits.size + 1 - len(data))):
+                    data += chunk
+                    if len(data) > limits.size:
+                        refuse_size(str(path), data.count(b"\n") + 1, limits)
+                return bytes(data)
         finally:
             os.close(descriptor)
     except DocumentRefused as refused:
         return refused.finding
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
-        return _unreadable(path, f"cannot be read: {getattr(error, 'strerror', None) or error}")
+        reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    return UNREADABLE.found(f"the file {reason}", Location(str(path)))
 
 
 def load_ontology(path: Path, **given: Any) -> tuple[Ontology | None, list[Diagnostic]]:
@@ -342,7 +339,3 @@ def load_ontology(path: Path, **given: Any) -> tuple[Ontology | None, list[Diagn
     if isinstance(data, Diagnostic):
         return None, [data]
     return read_ontology(data, str(path), **given)
-
-
-def _unreadable(path: Path, reason: str) -> Diagnostic:
-    return UNREADABLE.found(f"the file {reason}", Location(str(path)))

@@ -83,12 +83,20 @@ def canonical_work(quads: Iterable[Any]) -> float:
                     for node in (quad.subject, quad.predicate, quad.object, quad.graph_name)
                 )
             )
-            near = ((other, neighbour) for other, neighbour in nodes.items() if neighbour != name)
-            links[name] += [((side + other, quad.predicate.value), neighbour) for other, neighbour in near]
+            others = ((other, neighbour) for other, neighbour in nodes.items() if neighbour != name)
+            links[name] += [((side + other, quad.predicate.value), neighbour) for other, neighbour in others]
     looks = {name: hash(tuple(sorted(found))) for name, found in signs.items()}
     counts = Counter(looks.values())
     alike = {name for name, look in looks.items() if counts[look] > 1}
-    return sum(_group_work(group, links, looks) for group in _groups(alike, links))
+    work = 0.0
+    for group in _groups(alike, links):
+        # The cube of the size, which a chain costs, times the orders of neighbours that look alike.
+        orders = 0.0
+        for name in group:
+            near = Counter((role, looks[other]) for role, other in set(links.get(name, ())) if other in group)
+            orders += sum(math.lgamma(count + 1) for count in near.values())
+        work += len(group) ** 3 * math.exp(min(orders, 100.0))
+    return work
 
 
 def _groups(alike: set[str], links: Mapping[str, list[tuple[_Role, str]]]) -> Iterable[set[str]]:
@@ -103,15 +111,6 @@ def _groups(alike: set[str], links: Mapping[str, list[tuple[_Role, str]]]) -> It
             rest -= near
             waiting += near
         yield group
-
-
-def _group_work(group: set[str], links: Mapping[str, list[tuple[_Role, str]]], looks: Mapping[str, int]) -> float:
-    """Return the cube of the size, which a chain costs, times the orders of neighbours that look alike."""
-    orders = 0.0
-    for name in group:
-        near = Counter((role, looks[other]) for role, other in set(links.get(name, ())) if other in group)
-        orders += sum(math.lgamma(count + 1) for count in near.values())
-    return len(group) ** 3 * math.exp(min(orders, 100.0))
 
 
 def _check_agents(ontology: Ontology, meanings: Meanings) -> Iterator[Diagnostic]:
