@@ -14,7 +14,7 @@ from tests.service import echo, make_endpoint
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition
 from bespeak.contract.recipe import Recipe, RecipeStep
-from bespeak.extensions.negotiation.plan import Plan, Promises, claims_better, explain, loosen, make_contract
+from bespeak.extensions.negotiation.plan import Plan, Promises, explain, loosen, make_contract
 from bespeak.extensions.negotiation.proposal import Proposal
 
 
@@ -113,7 +113,7 @@ def test_promises_of_definitions_and_brief_proposals_are_those_of_the_plan() -> 
     assert promises(output).unkept == []
     assert promises({**output, "$defs": {"name": {"enum": ["Cleo"]}}}).unkept == ["`enum` of `name`"]
     assert make_contract(proposal(is_brief=True), contract_plan(CANCEL)).endpoint.semantic.impact == "irreversible"
-    assert not claims_better(proposal(is_brief=True), contract_plan(CANCEL))
+    assert not contract_plan(CANCEL).is_worse_than(proposal(is_brief=True))
 
 
 def test_required_field_that_is_not_described_is_not_promised() -> None:
@@ -149,7 +149,7 @@ def test_scopes_are_united_and_the_worse_claim_is_published() -> None:
 
 @pytest.mark.parametrize(("claim", "better"), [("informational", True), ("reversible", True), ("irreversible", False)])
 def test_claim_of_less_impact_is_noticed(claim: str, better: bool) -> None:
-    assert claims_better(proposal(impact=claim), contract_plan(CANCEL)) is better
+    assert contract_plan(CANCEL).is_worse_than(proposal(impact=claim)) is better
 
 
 def test_recipe_gets_a_name_of_its_own_and_answers_no_other_proposal() -> None:

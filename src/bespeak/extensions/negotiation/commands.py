@@ -23,21 +23,10 @@ from bespeak.documents.projections.agtp_manifest import project_endpoint
 from bespeak.documents.projections.deployment_files import endpoint_data, function_names
 from bespeak.documents.toml_text import find_null, toml_text
 from bespeak.errors import ConfigError
+from bespeak.extensions.negotiation import store as kept
 from bespeak.extensions.negotiation.proposal import texts_of
 from bespeak.extensions.negotiation.settings import NegotiationSettings
-from bespeak.extensions.negotiation.store import (
-    APPROVED,
-    PENDING,
-    REJECTED,
-    STATES,
-    DecideProposal,
-    ListProposals,
-    ProposalRow,
-    PublishProposal,
-    ReadProposal,
-    RevokeSynthesis,
-    proposal_id_of,
-)
+from bespeak.extensions.negotiation.store import ProposalRow
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.additions import StoredEndpoint, read_endpoint
 from bespeak.state.store.store import Conflict
@@ -86,13 +75,7 @@ def _append(path: Path, name: str, recipe: dict[str, Any]) -> str:
     return f"{path.read_text('utf-8').rstrip()}\n\n{text}"
 
 
-_STYLES: Final = {PENDING: "bold yellow", APPROVED: "green", REJECTED: "red"}
-_VERBS: Final[dict[Any, str]] = {  # names of decisions in the audit trail
-    APPROVED: "APPROVE",
-    REJECTED: "REJECT",
-    PublishProposal: "PUBLISH",
-    RevokeSynthesis: "REVOKE",
-}
+_STYLES: Final = {kept.PENDING: "bold yellow", kept.APPROVED: "green", kept.REJECTED: "red"}
 _MOMENTS: Final = ("created", "expires", "decided_at")
 
 
@@ -107,12 +90,12 @@ def proposals() -> None:
 
 @proposals.command("list")
 @store_options
-@state_option(STATES, PENDING, "Only proposals in this state.")
+@state_option(kept.STATES, kept.PENDING, "Only proposals in this state.")
 @limit_option("proposals")
 @json_option
 def list_(target: str, override: str | None, state: str, limit: int, as_json: bool) -> None:
     """List proposals, oldest first."""
-    command = ListProposals(None if state == "all" else state, limit)
+    command = kept.ListProposals(None if state == "all" else state, limit)
     found: list[ProposalRow] = visit_store(target, override, lambda store: store.read(command))
     nothing = "no proposals" if state == "all" else f"no {state} proposals"
     print_list(found, _as_dict, _summary, nothing, as_json=as_json)
@@ -146,7 +129,7 @@ def approve(proposal: str, target: str, override: str | None, reason: str | None
     Example:
     bespeak proposals approve prop-2f6c... examples/hotel --by ann
     """
-    _decide(APPROVED, proposal, target, override, reason=reason, by=by)
+    _decide(kept.APPROVED, proposal, target, override, reason=reason, by=by)
 
 
 @proposals.command(short_help="Reject a pending proposal.")
@@ -155,7 +138,7 @@ def approve(proposal: str, target: str, override: str | None, reason: str | None
 @decision_options
 def reject(proposal: str, target: str, override: str | None, reason: str | None, by: str | None) -> None:
     """Reject a pending proposal; the agent is told the reason."""
-    _decide(REJECTED, proposal, target, override, reason=reason, by=by)
+    _decide(kept.REJECTED, proposal, target, override, reason=reason, by=by)
 
 
 @proposals.command(short_help="Serve a synthesis to every agent.")
@@ -182,7 +165,8 @@ def publish(
             raise CommandFailedError("an agent wrote these texts; read them, and approve them with --approve-texts")
         if not approve_texts and not click.confirm("Publish these texts to every agent?"):
             raise CommandFailedError("it is not published")
-    row = _change(proposal, target, override, PublishProposal(_id(proposal), float(seconds), f"operator:{name}"))
+    command = kept.PublishProposal(_id(proposal), float(seconds), f"operator:{name}")
+    row = _change("PUBLISH", proposal, target, override, command)
     click.echo(f"{row.method} {row.path} is published until {write_instant(row.expires)}")
 
 
@@ -200,7 +184,8 @@ def revoke(proposal: str, target: str, override: str | None, reason: str | None,
     bespeak proposals revoke syn-2f6c... examples/hotel --reason "returns the wrong guest"
     """
     name = check_decision(proposal, reason, by)
-    row = _change(proposal, target, override, RevokeSynthesis(_id(proposal), f"operator:{name}", reason))
+    command = kept.RevokeSynthesis(_id(proposal), f"operator:{name}", reason)
+    row = _change("REVOKE", proposal, target, override, command)
     click.echo(f"{row.synthesis_id} is revoked by {row.decided_by}: {row.method} {row.path}")
 
 
@@ -222,7 +207,7 @@ def promote(proposal: str, target: str, override: str | None, output: Path) -> N
     """
     row = _read(proposal, target, override)
     stored = _stored(row)
-    if stored is None or row.state == REJECTED:
+    if stored is None or row.state == kept.REJECTED:
         raise CommandFailedError(f"{proposal} is {row.state}; only an approved proposal can be promoted")
     for path in promote_synthesis(stored, output):
         click.echo(f"wrote {path}")
@@ -232,16 +217,18 @@ def _decide(
     state: str, proposal: str, target: str, override: str | None, *, reason: str | None, by: str | None
 ) -> None:
     name = check_decision(proposal, reason, by)
-    row = _change(proposal, target, override, DecideProposal(_id(proposal), state, f"operator:{name}", reason))
+    command = kept.DecideProposal(_id(proposal), state, f"operator:{name}", reason)
+    row = _change("APPROVE" if state == kept.APPROVED else "REJECT", proposal, target, override, command)
     click.echo(f"{row.proposal_id} is {state} by {row.decided_by}: {row.method} {row.path}")
 
 
-def _change(
-    proposal: str, target: str, override: str | None, command: DecideProposal | PublishProposal | RevokeSynthesis
-) -> ProposalRow:
-    verb = _VERBS[command.state if isinstance(command, DecideProposal) else type(command)]
+_Decision = kept.DecideProposal | kept.PublishProposal | kept.RevokeSynthesis
+
+
+def _change(verb: str, proposal: str, target: str, override: str | None, command: _Decision) -> ProposalRow:
+    """Carry out a decision, with its verb in the audit trail."""
     details = {"proposal_id": command.proposal_id, "decided_by": command.decided_by}
-    details["reason"] = None if isinstance(command, PublishProposal) else command.reason
+    details["reason"] = None if isinstance(command, kept.PublishProposal) else command.reason
     outcome = carry_out(target, override, command, verb=verb, path="/proposals/{proposal_id}", details=details)
     if isinstance(outcome, Conflict):
         state, by = outcome.details.get("state"), outcome.details.get("decided_by") or "the server"
@@ -260,14 +247,14 @@ _REFUSALS: Final = {
 
 
 def _read(proposal: str, target: str, override: str | None) -> ProposalRow:
-    row: ProposalRow | None = visit_store(target, override, lambda store: store.read(ReadProposal(_id(proposal))))
+    row: ProposalRow | None = visit_store(target, override, lambda store: store.read(kept.ReadProposal(_id(proposal))))
     if row is None:
         raise CommandFailedError(_REFUSALS["not-found"].format(proposal))
     return row
 
 
 def _id(proposal: str) -> str:
-    return proposal_id_of(proposal) if proposal.startswith("syn-") else proposal
+    return kept.proposal_id_of(proposal) if proposal.startswith("syn-") else proposal
 
 
 def _stored(row: ProposalRow) -> StoredEndpoint | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 from unicodedata import normalize
 from urllib.parse import quote, unquote
@@ -23,8 +23,6 @@ from bespeak.extensions.negotiation.plan import (
     Plan,
     PlannedContract,
     Promises,
-    claims_better,
-    has_internal,
     loosen,
     make_contract,
 )
@@ -217,10 +215,7 @@ class Evaluation:
         plan = match_recipe(proposed, self.recipes.values(), call.routes.catalog, self._find_usable)
         if plan is not None:
             return plan
-
-        def is_usable(endpoint: Endpoint) -> bool:
-            return may_use(call, self.settings, endpoint)
-
+        is_usable = partial(may_use, call, self.settings)
         held = self.search(proposed, lambda endpoint: is_usable(endpoint) and has_scopes(call.principal, endpoint))
         if isinstance(held, Plan):
             return held
@@ -293,11 +288,11 @@ class Evaluation:
         """Offer what the plan does if the proposal says otherwise; doubts about what is meant come first."""
         proposal, reasons, said = self.proposal, list[str](), list[str]()
         if not is_agreed and not plan.is_certain:
-            doubts = "" if has_internal(plan) else " ".join(plan.doubts)
+            doubts = "" if plan.has_internal else " ".join(plan.doubts)
             doubts = doubts or "The proposal leaves open what is meant."
             reasons.append(AMBIGUOUS)
             said.append(f"{doubts} The counter-proposal states what this server would do.")
-        if claims_better(proposal, plan):
+        if plan.is_worse_than(proposal):
             reasons.append(POLICY)
             said.append(f"The proposal says {proposal.endpoint.semantic.impact}, but a call would be {plan.impact}.")
         promises = Promises(proposal.endpoint, plan.endpoints)
@@ -427,7 +422,7 @@ def _unfit(plan: Plan, findings: list[Diagnostic]) -> Rejection:
     """Reject a plan whose recipe does not fit the proposed contract. Findings may name internal endpoints."""
     explanation = "The composition does not fit the proposed contract."
     wrong = [finding for finding in findings if finding.severity == "error"]
-    if has_internal(plan):
+    if plan.has_internal:
         return Rejection(reason=IMPOSSIBLE, explanation=explanation)
     misses = [{"field": finding.pointer[:200], "reason": finding.message[:300]} for finding in wrong[:_MOST_MISSES]]
     explanation += f" {wrong[0].message[:300]}."

@@ -19,26 +19,14 @@ from bespeak.contract.http_route import as_text
 from bespeak.contract.limits import MOST, Rate
 from bespeak.contract.standard.definition import StandardMethod
 from bespeak.contract.standard.floor import NEGOTIATED_ID_SCHEMA
+from bespeak.extensions.negotiation import outcome
+from bespeak.extensions.negotiation import store as commands
 from bespeak.extensions.negotiation.evaluation import IMPOSSIBLE, Evaluation, Rejection, is_admitted
-from bespeak.extensions.negotiation.outcome import (
-    MOST_TURNS,
-    Filing,
-    WrittenContract,
-    answer,
-    escalate,
-    write_contract,
-)
+from bespeak.extensions.negotiation.outcome import Filing, WrittenContract
 from bespeak.extensions.negotiation.plan import Impossible, Plan, PlannedContract
 from bespeak.extensions.negotiation.planner.planner import Planner
 from bespeak.extensions.negotiation.proposal import check_conformance, read_proposal
 from bespeak.extensions.negotiation.settings import NegotiationSettings
-from bespeak.extensions.negotiation.store import (
-    NegotiationHistory,
-    ProposalRow,
-    ReadProposal,
-    ReleaseSynthesis,
-    proposal_id_of,
-)
 from bespeak.extensions.negotiation.syntheses import Syntheses, register
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import NEGOTIATION_ID, SESSION_ID
@@ -152,10 +140,10 @@ class Negotiator:
         if given and not (isinstance(given, str) and _NEGOTIATION.fullmatch(given)):
             message = "The Negotiation-ID is not valid; send the one that this server has issued."
             return Refused(status.BAD_REQUEST, "invalid-negotiation-id", message)
-        known: NegotiationHistory = await self._store.read(filing.find(given))
+        known: commands.NegotiationHistory = await self._store.read(filing.find(given))
         negotiation_id = given or known.negotiation_id or str(uuid.uuid4())
-        if known.rejections >= MOST_TURNS:
-            return escalate(negotiation_id, known.rejections)
+        if known.rejections >= outcome.MOST_TURNS:
+            return outcome.escalate(negotiation_id, known.rejections)
         judged = checked or await self._judge(filing, known.offered)
         if isinstance(judged, Refused):
             headers = (*judged.headers, ("Negotiation-ID", negotiation_id))
@@ -192,7 +180,7 @@ class Negotiator:
 
         def judge() -> WrittenContract | Rejection | Refused:
             judged = evaluation.judge(None if offered is None else _read_offer(call, offered))
-            return write_contract(judged) if isinstance(judged, PlannedContract) else judged
+            return outcome.write_contract(judged) if isinstance(judged, PlannedContract) else judged
 
         return await self._attempt(filing, judge)
 
@@ -263,10 +251,11 @@ _OF_ANOTHER: Final = Refused(
 def release_synthesis(call: RoutedCall, synthesis_id: str) -> Effects:
     """End a synthesis of the caller, or withdraw a proposal that is pending or rejected."""
 
-    def result(results: Sequence[ProposalRow]) -> dict[str, Any]:
+    def result(results: Sequence[commands.ProposalRow]) -> dict[str, Any]:
         return {"synthesis_id": results[0].synthesis_id, "synthesis_cleared": True, "status": results[0].state}
 
-    command = ReleaseSynthesis(proposal_id_of(synthesis_id), caller(call.principal, call.request.connection.address))
+    agent = caller(call.principal, call.request.connection.address)
+    command = commands.ReleaseSynthesis(commands.proposal_id_of(synthesis_id), agent)
     own = call.server.own_endpoints
     assert own is not None, "the kernel has asked"
     return effects([command], result, {"of-another": _OF_ANOTHER, "": NO_SYNTHESIS}, own.refresh)
@@ -282,15 +271,13 @@ _METHOD: Final = StandardMethod(
 PROPOSAL_METHODS: Final = (("/proposals/{proposal_id}", _METHOD), ("/proposals", _METHOD))
 """Paths and their method: with the id in the path, or in the body as the reference implementation sends it."""
 
-_NOT_FOUND: Final = Refused(
-    status.NOT_FOUND, "proposal-not-found", "This agent has no proposal with this id; PROPOSE / returns it."
-)
-
 
 async def proposals(call: RoutedCall) -> Answer | Refused:
     """Answer QUERY /proposals. The proposals of other agents do not exist for the caller."""
     assert call.server.store is not None
-    row: ProposalRow | None = await call.server.store.read(ReadProposal(call.input["proposal_id"]))
+    wanted = commands.ReadProposal(call.input["proposal_id"])
+    row: commands.ProposalRow | None = await call.server.store.read(wanted)
     if row is None or row.agent_id != caller(call.principal, call.request.connection.address):
-        return _NOT_FOUND
-    return answer(row)
+        message = "This agent has no proposal with this id; PROPOSE / returns it."
+        return Refused(status.NOT_FOUND, "proposal-not-found", message)
+    return outcome.answer(row)

@@ -56,6 +56,16 @@ class Plan:
     def scopes(self) -> tuple[str, ...]:
         return tuple(sorted({scope for endpoint in self.endpoints for scope in endpoint.required_scopes}))
 
+    @cached_property
+    def has_internal(self) -> bool:
+        """True if a step calls an internal endpoint, so that the words of the plan are not for the caller."""
+        return any(endpoint.internal for endpoint in self.endpoints)
+
+    def is_worse_than(self, proposal: Proposal) -> bool:
+        """Return True if the proposal claims a lesser impact than a call would have."""
+        claimed = proposal.endpoint.semantic.impact
+        return not proposal.is_brief and IMPACTS.index(claimed) < IMPACTS.index(self.impact)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Miss:
@@ -128,23 +138,14 @@ def loosen(schema: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> dict[
     return loose
 
 
-def claims_better(proposal: Proposal, plan: Plan) -> bool:
-    return not proposal.is_brief and IMPACTS.index(proposal.endpoint.semantic.impact) < IMPACTS.index(plan.impact)
-
-
 def explain(plan: Plan) -> tuple[str, ...]:
     """Return what each step does; with an internal one, only the endpoints: names of fields would tell more."""
-    if not has_internal(plan):
+    if not plan.has_internal:
         return plan.explanation
     return tuple(
         f"Step {number}: {'an internal step' if endpoint.internal else f'call {endpoint}'}."
         for number, endpoint in enumerate(plan.endpoints, 1)
     )
-
-
-def has_internal(plan: Plan) -> bool:
-    """Return True if a step calls an internal endpoint, so that the words of the plan are not for the caller."""
-    return any(endpoint.internal for endpoint in plan.endpoints)
 
 
 Schema = Mapping[str, Any]

@@ -25,7 +25,11 @@ def project_jsonld(service: Service, endpoints: Iterable[Endpoint], *, version: 
     settings = semantic_settings(service)
     namespace = DEFAULT if settings is None else settings.namespace
     listed = [service.published(endpoint) for endpoint in endpoints if endpoint.is_listed]
-    domain = _domain(service)
+    domain: dict[str, Any] | None = None
+    said = service.vocabulary.domain if service.vocabulary is not None else None
+    if said and said.strip():  # an IRI stays as it is, a word becomes a name of the service
+        word = f"{_OWN}:domain/{quote(said.strip().lower()[:200], safe='')}"
+        domain = {"id": said if "/" in said and is_iri(said) else word, "type": "ioa:Domain", "label": said}
     agent = f"{_OWN}:agent"
     graph: list[dict[str, Any]] = [
         {"id": names, "type": f"{OWL}Ontology", "versionInfo": version},
@@ -74,15 +78,6 @@ def intent_iri(service: Service, endpoint: Endpoint) -> str:
 
 def _name(kind: str, endpoint: Endpoint) -> str:
     return f"{_OWN}:{kind}/{capability_id(endpoint)}"
-
-
-def _domain(service: Service) -> dict[str, Any] | None:
-    """Build the domain of the vocabulary: an IRI as it is, a word as a name of the service."""
-    said = service.vocabulary.domain if service.vocabulary is not None else None
-    if not said or not said.strip():
-        return None
-    iri = said if "/" in said and is_iri(said) else f"{_OWN}:domain/{quote(said.strip().lower()[:200], safe='')}"
-    return {"id": iri, "type": "ioa:Domain", "label": said}
 
 
 def _capability(endpoint: Endpoint, agent: str) -> dict[str, Any]:

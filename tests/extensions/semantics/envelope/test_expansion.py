@@ -16,9 +16,6 @@ from bespeak.contract.core_ontology import DEFAULT, PROPERTIES
 from bespeak.extensions.semantics.envelope.expansion import (
     LABEL,
     MEMBERS,
-    MOST_BYTES,
-    MOST_ITEMS,
-    MOST_REGISTRATION_ITEMS,
     MOST_TEXT,
     MOST_VALUES,
     BadValue,
@@ -33,7 +30,13 @@ from bespeak.extensions.semantics.envelope.expansion import (
     read_plain,
     refuse_loading,
 )
-from bespeak.extensions.semantics.envelope.reader import EnvelopeReader, parse
+from bespeak.extensions.semantics.envelope.reader import (
+    MOST_BYTES,
+    MOST_ITEMS,
+    MOST_REGISTRATION_ITEMS,
+    EnvelopeReader,
+    parse,
+)
 from bespeak.extensions.semantics.ontology.contexts import shipped_contexts
 from bespeak.extensions.semantics.profile import Violation
 

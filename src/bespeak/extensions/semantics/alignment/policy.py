@@ -162,19 +162,15 @@ def resolve(
 
 
 def _rank(rule: MappingRule, policy: Policy) -> tuple[float | str | bool, ...]:
+    priority, origin = 0, rule.provenance
+    if policy.priorities:
+        keys = {rule.justification or "", "override" if rule.override else ""}
+        keys |= {origin.author, origin.tool, origin.source} if origin else set()
+        priority = max((policy.priorities[key] for key in keys if key in policy.priorities), default=0)
     parts: dict[Criterion, tuple[float | str | bool, ...]] = {
-        "policy": (-_priority(rule, policy),),
+        "policy": (-priority,),
         # Two scores may have the same confidence: the table has steps.
         "confidence": (-(rule.confidence or 0.0), -(rule.score or 0.0)),
         "override": (not rule.override,),
     }
     return (*(part for criterion in policy.order for part in parts[criterion]), rule.source, rule.target)
-
-
-def _priority(rule: MappingRule, policy: Policy) -> int:
-    if not policy.priorities:
-        return 0
-    origin = rule.provenance
-    keys = {rule.justification or "", "override" if rule.override else ""}
-    keys |= {origin.author, origin.tool, origin.source} if origin else set()
-    return max((policy.priorities[key] for key in keys if key in policy.priorities), default=0)

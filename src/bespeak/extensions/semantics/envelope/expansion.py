@@ -16,16 +16,11 @@ from bespeak.extensions.semantics.profile import Violation
 from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 from bespeak.text.source.pointer import value_at
 
-MOST_BYTES: Final = 64 * 1024  # bytes of an envelope as JSON
 MOST_REGISTRATION: Final = 1024 * 1024  # bytes of a capability registration as JSON
-MOST_ITEMS: Final = 2_000  # members and items of an envelope that pyld reads: it takes some microseconds for each
-MOST_REGISTRATION_ITEMS: Final = 50_000
 MOST_DEPTH: Final = 48  # nesting of objects and lists, schemas of inputs included
 MOST_VALUES: Final = 250  # values of one member, such as references or term bindings
 MOST_TEXT: Final = 1_000  # characters of a term, a version or a language
 MOST_SCHEMA: Final = 64 * 1024  # characters of an input or output constraint
-MOST_TABLES: Final = 256  # contexts whose meaning is kept, and the bytes that each may have to be kept
-MOST_KEY: Final = 4_096
 CONTEXT_LIMITS: Final = OntologyLimits(size=4 * MOST_REGISTRATION, depth=MOST_DEPTH, contexts=8, context_terms=200)
 
 Node = dict[str, Any]

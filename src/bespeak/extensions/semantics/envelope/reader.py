@@ -12,12 +12,7 @@ from bespeak.contract.core_ontology import DEFAULT, RDFS, Namespace, is_iri
 from bespeak.extensions.semantics import rules
 from bespeak.extensions.semantics.envelope.expansion import (
     LABEL,
-    MOST_BYTES,
-    MOST_ITEMS,
-    MOST_KEY,
     MOST_REGISTRATION,
-    MOST_REGISTRATION_ITEMS,
-    MOST_TABLES,
     MOST_TEXT,
     MOST_VALUES,
     BadValue,
@@ -35,6 +30,11 @@ from bespeak.extensions.semantics.profile import ProfileContext, Registration, S
 from bespeak.extensions.semantics.rules import ProfileRule
 from bespeak.extensions.semantics.terms import Term
 
+MOST_BYTES: Final = 64 * 1024  # bytes of an envelope as JSON
+MOST_ITEMS: Final = 2_000  # members and items of an envelope that pyld reads: it takes some microseconds for each
+MOST_REGISTRATION_ITEMS: Final = 50_000
+_MOST_TABLES: Final = 256  # contexts whose meaning is kept, and the bytes that each may have to be kept
+_MOST_KEY: Final = 4_096
 _IRI: Final = "one absolute IRI"
 _LITERAL: Final = "one text or number"
 _NODE: Final = "an object"
@@ -256,7 +256,7 @@ class EnvelopeReader:
         self.namespace = namespace
         self._contexts: Contexts = {**shipped_contexts(namespace), **(contexts or {})}
         self._profile = namespace("SemanticProfile")
-        self._compiled = lru_cache(MOST_TABLES)(self._compile)
+        self._compiled = lru_cache(_MOST_TABLES)(self._compile)
         # The first message does not wait for the import of pyld.
         self._compiled(_encode(namespace.context))
 
@@ -289,7 +289,7 @@ class EnvelopeReader:
             key = _encode(document["@context"])
         except (TypeError, ValueError, RecursionError):  # not JSON, such as a lone surrogate
             return (Violation.of(rules.CONTEXT, "/@context"),)
-        compiled = self._compiled(key) if len(key) <= MOST_KEY else self._compile(key)
+        compiled = self._compiled(key) if len(key) <= _MOST_KEY else self._compile(key)
         if compiled.violations:
             return compiled.violations
         if compiled.table is None:
@@ -325,23 +325,16 @@ class EnvelopeReader:
             return (Violation.of(rules.PROFILE_SIZE, "", "what is not JSON", f"{most} bytes"),)
         if size > most:
             return (Violation.of(rules.PROFILE_SIZE, "", size, f"{most} bytes"),)
-        if _has_more(document, items):
-            return (Violation.of(rules.PROFILE_SIZE, "", "more", f"{items} members and items"),)
+        count, waiting = 0, list[Any]([document])
+        while waiting:
+            value = waiting.pop()
+            count += len(value)
+            if count > items:
+                return (Violation.of(rules.PROFILE_SIZE, "", "more", f"{items} members and items"),)
+            values = value.values() if isinstance(value, dict) else value
+            waiting += [one for one in values if isinstance(one, dict | list)]
         found = expand_nodes(document, self.namespace, self._contexts)
         return (found,) if isinstance(found, Violation) else found
-
-
-def _has_more(document: Any, most: int) -> bool:
-    """Return True if a payload has more members and items than a limit."""
-    waiting, count = [document], 0
-    while waiting:
-        value = waiting.pop()
-        count += len(value)
-        if count > most:
-            return True
-        values = value.values() if isinstance(value, dict) else value
-        waiting += [one for one in values if isinstance(one, dict | list)]
-    return False
 
 
 _default_reader = cache(EnvelopeReader)
