@@ -94,7 +94,6 @@ def refuse_unauthorized_data(call: Call, proposed: Endpoint) -> Refused | None:
 
 
 def list_parts(endpoints: Iterable[Endpoint], recipes: Mapping[str, Recipe], lookup: Lookup) -> list[Endpoint]:
-    """List endpoints and, for compositions among them, everything that they call."""
     found: dict[tuple[str, str], Endpoint] = {}
     waiting = list(endpoints)
     while waiting:

@@ -104,7 +104,6 @@ class FileProposal(Command, frozen=True):
     lasts: float  # seconds until it ends in this state
     persistent: bool = False
     counter_digest: str | None = None  # digest of the counter-proposal that the refusal makes
-    reason: str | None = None
     most_live: int = 100
 
     def steps(self) -> Steps:
@@ -131,15 +130,15 @@ class FileProposal(Command, frozen=True):
         revision = (yield from advance(TOPIC)) if self.state == APPROVED else 0
         inserted = yield Statement(
             "INSERT INTO proposals (proposal_id, negotiation_id, agent_id, session_id, session_created, method, path, "
-            "digest, counter_digest, state, document, persistent, published, granted, created, expires, reason, "
-            "revision) VALUES (?, ?, ?, ?, (SELECT created FROM sessions WHERE session_id = ? AND agent_id = ?), "
-            "?, ?, ?, ?, ?, ?, ?, 0, ?, {now}, {now} + ?, ?, ?) "
+            "digest, counter_digest, state, document, persistent, published, granted, created, expires, revision) "
+            "VALUES (?, ?, ?, ?, (SELECT created FROM sessions WHERE session_id = ? AND agent_id = ?), "
+            "?, ?, ?, ?, ?, ?, ?, 0, ?, {now}, {now} + ?, ?) "
             "ON CONFLICT (agent_id, session_id, digest) WHERE state IN ('approved', 'pending') DO NOTHING "
             f"RETURNING {_COLUMNS}",
             (
                 *(self.proposal_id, self.negotiation_id, self.agent_id, self.session_id),
                 *(self.session_id, self.agent_id, self.method, self.path, self.digest, self.counter_digest),
-                *(self.state, self.document, int(self.persistent), self.granted, self.lasts, self.reason, revision),
+                *(self.state, self.document, int(self.persistent), self.granted, self.lasts, revision),
             ),
         )
         if not inserted:  # another process stored the same at the same moment
@@ -363,8 +362,6 @@ class ReadProposal(Command, frozen=True):
 
 
 class ListProposals(Command, frozen=True):
-    """List proposals in the order in which they came."""
-
     state: str | None = None  # state to list; None for all
     limit: int = 100
 

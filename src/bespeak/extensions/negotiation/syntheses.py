@@ -8,7 +8,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from bespeak.contract.grammar.syntax import Template, parse_template
@@ -48,16 +48,14 @@ _NOT_FOUND: Final = Refused(
 )
 
 
+@dataclass(slots=True, eq=False)
 class LivingSynthesis:
     """One synthesis, compiled for the endpoints of the moment."""
 
-    __slots__ = ("certain_until", "compiled", "row", "stored")
-
-    def __init__(self, row: commands.ProposalRow, stored: StoredEndpoint) -> None:
-        self.row = row
-        self.stored = stored
-        self.certain_until = 0.0  # time until which it is certain to live, by the clock of the process
-        self.compiled: tuple[RouteTable, Route | Refused] | None = None
+    row: commands.ProposalRow
+    stored: StoredEndpoint
+    certain_until: float = 0.0  # time until which it is certain to live, by the clock of the process
+    compiled: tuple[RouteTable, Route | Refused] | None = None
 
     @property
     def owner(self) -> _Owner:

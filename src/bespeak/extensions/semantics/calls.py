@@ -183,7 +183,6 @@ class CallJudge(SemanticLayer):
 
 
 def meaning_of(call: RoutedCall) -> Meaning | None:
-    """Return what a call means, once it is understood; None if it does not say."""
     meaning: Meaning | None = call.request.semantic
     return meaning
 

@@ -152,7 +152,12 @@ def register(
     else:
         judged = _judge(data, file, iri, version)
         assert judged.command is not None, "a refused document has ended the command"
-        signer, token = _verify(judged, signature, trusted)
+        if (signature is None) != (trusted is None):
+            raise click.UsageError("--signature and --trusted belong together")
+        token = usable(read_text(signature), signature).strip() if signature else ""
+        signer = verify_artifact(token, judged.statement, _read_keys(trusted)) if trusted else ""
+        if isinstance(signer, Fault):
+            raise CommandFailedError(f"{signature}: {signer.message}")
         command = msgspec.structs.replace(judged.command, signer=signer, signature=token)
     command = msgspec.structs.replace(command, actor=actor)
     done = asyncio.run(use_store(place, lambda store: _register(store, command)))
@@ -198,19 +203,6 @@ def _judge(data: bytes, file: Path, iri: str, version: str) -> Judged:
     judged = judge_registration(data, str(file), id=iri, version=version)
     accepted(judged.command, judged.findings, file)
     return judged
-
-
-def _verify(judged: Judged, signature: Path | None, trusted: Path | None) -> tuple[str, str]:
-    """Return the signer and the token of a verified signature, or nothing without one."""
-    if (signature is None) != (trusted is None):
-        raise click.UsageError("--signature and --trusted belong together")
-    if signature is None or trusted is None:
-        return "", ""
-    token = usable(read_text(signature), signature).strip()
-    signer = verify_artifact(token, judged.statement, _read_keys(trusted))
-    if isinstance(signer, Fault):
-        raise CommandFailedError(f"{signature}: {signer.message}")
-    return signer, token
 
 
 def _read_keys(path: Path) -> dict[str, PublicKey]:

@@ -393,7 +393,6 @@ class OntologyRegistry:
     async def judge_alignment(
         self, offer: AlignmentOffer, actor: str, store: Store
     ) -> registry.RegisterArtifact | list[Diagnostic]:
-        """Return the command that registers an alignment, or the findings of its document."""
         async with self.turns.take(actor):
             judged = await judge_offer(store, offer, self.trust, self.settings.namespace)
         if judged.alignment is None:

@@ -166,7 +166,6 @@ def own_ontology(service: Service, endpoints: Iterable[Endpoint], version: str, 
 
 
 def own_profile(service: Service, endpoint: Endpoint, ontology: Ontology) -> SemanticProfile:
-    """Return the profile with which an endpoint can be called in the vocabulary of its service."""
     return SemanticProfile(
         ontology_id=ontology.id,
         ontology_version=ontology.version,
@@ -198,7 +197,6 @@ class Meaning(msgspec.Struct, frozen=True):
 
     @property
     def understood(self) -> SemanticProfile | None:
-        """Profile in the vocabulary of the service."""
         return self.outcome.profile
 
 
@@ -378,6 +376,5 @@ class SemanticLayer:
 
 
 def check_extra() -> None:
-    """Raise ConfigError if the packages of the extra are not installed."""
     if importlib.util.find_spec("pyld") is None or importlib.util.find_spec("pyoxigraph") is None:
         raise ConfigError("[semantic] needs its extra: pip install 'bespeak[semantic]'")

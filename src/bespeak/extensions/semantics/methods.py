@@ -63,7 +63,6 @@ Handler = Callable[[RoutedCall], Any]
 
 
 def describing(describe: Handler) -> Handler:
-    """Build the handler of DESCRIBE on a server with a semantic layer."""
 
     @handler
     def handle(call: RoutedCall) -> Any:
@@ -144,7 +143,6 @@ def _endpoint(call: RoutedCall) -> Endpoint | None:
 
 
 def discovering(discover: Handler) -> Handler:
-    """Build the handler of DISCOVER, around the one that searches by words."""
 
     def handle(call: RoutedCall) -> Any:
         answer = discover(call)

@@ -137,7 +137,6 @@ class SemanticNegotiation:
     def _find_own(
         self, profile: SemanticProfile, offer: ServiceOffer, snapshot: Snapshot, explanation: list[str]
     ) -> tuple[Ontology | None, list[Violation]]:
-        """Find the service's own ontology for a profile, or what keeps it from a direct match."""
         wanted = OntologyRef(profile.ontology_id, profile.ontology_version)
         if wanted.id not in offer.spoken:
             own = ", ".join(offer.spoken) or "no ontology"
@@ -158,7 +157,6 @@ class SemanticNegotiation:
     def _translate(
         self, profile: SemanticProfile, offer: ServiceOffer, snapshot: Snapshot, explanation: list[str]
     ) -> tuple[tuple[SemanticProfile, Ontology, tuple[UsedMapping, ...]] | None, list[Violation]]:
-        """Translate a profile into the vocabulary of the service, or say what is missing."""
         usable, broken = _find_alignments(profile, snapshot)
         if broken or not usable:
             explanation += [f"{one.message}." for one in broken]

@@ -52,7 +52,6 @@ class _WorkerProcess:
         self._ended = False
 
     def run(self) -> bytes | None:
-        """Do the work; return the result, or None if the process has failed."""
         search = os.pathsep.join(filter(None, (str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", ""))))
         line = [sys.executable, "-P", "-m", __name__]
         with Popen(line, stdin=PIPE, stdout=PIPE, env={**os.environ, "PYTHONPATH": search}) as process:  # noqa: S603

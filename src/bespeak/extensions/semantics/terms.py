@@ -75,7 +75,6 @@ class Ontology(msgspec.Struct, frozen=True, kw_only=True):
         return OntologyRef(self.id, self.version)
 
     def of_kind(self, *kinds: Kind) -> list[Term]:
-        """Return the terms of some kinds, sorted by IRI."""
         return sorted((term for term in self.terms.values() if term.kind in kinds), key=lambda term: term.iri)
 
 

@@ -74,7 +74,6 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
         return next((step.alignment for step in self.steps if not step.confirmed), None)
 
     def explain(self) -> str:
-        """Return the way from the term to its translation in words."""
         return "; ".join(_describe(step) for step in self.steps)
 
 

@@ -50,12 +50,11 @@ def test_order_is_configurable_with_ties_by_iri_and_broader_terms_do_not_exclude
     assert chosen(rule("b:1", 0.9), rule("b:2", 0.5, relation="broader")) == ["b:1", "b:2"]
 
 
-def test_target_has_one_source_unless_policy_says_otherwise() -> None:
+def test_target_has_one_source() -> None:
     rules = (rule("b:1", 0.9), rule("b:1", 0.8, source="a:2"))
     resolution = resolve(rules)
     assert resolution.chosen == rules[:1]
     assert [(one.rule.source, one.winner.source) for one in resolution.lost] == [("a:2", "a:1")]
-    assert len(resolve(rules, Policy(one_to_one=False)).chosen) == 2
 
 
 RULES = st.builds(rule, st.sampled_from(("b:1", "b:2", "b:3")), st.floats(0, 1), st.sampled_from(("a:1", "a:2", "a:3")))

@@ -332,14 +332,11 @@ def cost_of(calls: Iterable[PlannedCall], decisions: Iterable[Decision]) -> floa
 
 
 def quality_of(decisions: Iterable[Decision]) -> float:
-    """Multiply what the decisions leave of certainty."""
     return prod(decision.quality for decision in sorted(decisions))
 
 
 @dataclass(frozen=True, eq=False)
 class Option:
-    """One way to get a value, with everything that was decided for it."""
-
     value: Value
     decisions: frozenset[Decision]
     calls: frozenset[PlannedCall]

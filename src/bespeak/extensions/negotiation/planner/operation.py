@@ -400,7 +400,6 @@ class OperationIndex:
                 self._rows.setdefault(noun, []).append((operation, rows))
 
     def yielding(self, reading: NounReading) -> list[tuple[PlanOperation, PlanField]]:
-        """Return the operations that yield an attribute of a noun, each with the field."""
         return self._fields.get(reading, [])
 
     def listing(self, noun: str) -> list[tuple[PlanOperation, OutputRows]]:

@@ -172,7 +172,6 @@ class PlanSearch:
         return self._memo[key]
 
     def at_hand(self, need: PlanField, scope: PlanScope, searched: PlanOperation | None = None) -> list[Option]:
-        """Return values of the scope that are the one needed, best first."""
         key = (need, scope)
         if key in self._memo:
             return self._memo[key]

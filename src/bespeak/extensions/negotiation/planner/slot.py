@@ -31,7 +31,6 @@ class Facts:
 
     @property
     def constant(self) -> Any:
-        """The only value allowed, or MISSING."""
         return next(iter(self.values))[1] if self.values is not None and len(self.values) == 1 else MISSING
 
 

@@ -48,10 +48,7 @@ _COMPARING_FIRST: Final[Mapping[str, str]] = {
 }
 _COMPARING_LAST: Final[Mapping[str, str]] = {
     **_COMPARING_FIRST,
-    "gte": "gte",
-    "lte": "lte",
-    "gt": "gt",
-    "lt": "lt",
+    **{op: op for op in ("gte", "lte", "gt", "lt")},
     "from": "gte",
     "to": "lte",
     **dict.fromkeys(("contain", "like"), "contains"),

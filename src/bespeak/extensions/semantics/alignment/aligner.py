@@ -19,7 +19,6 @@ from bespeak.extensions.semantics.alignment.policy import (
     MappingRule,
     Policy,
     Provenance,
-    Relation,
     resolve,
 )
 from bespeak.extensions.semantics.alignment.signals import (
@@ -292,7 +291,6 @@ class Override(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     target: str = ""  # IRI of the counterpart, or an empty string if the term has none
     by: str
-    relation: Relation = "equivalent"
 
 
 class Base(msgspec.Struct, frozen=True, kw_only=True):
@@ -336,7 +334,7 @@ def align(
                 return Fault(f"the override by {one.by} names {iri}, which is not a term of {ontology.id}")
     kept = _kept(base, source, target, overrides)
     fixed = {rule.source: rule.target for rule in kept if rule.relation == "equivalent"}
-    taken = set(fixed.values()) if policy.one_to_one else set()
+    taken = set(fixed.values())
     rest = [term for term in sides[0] if term.iri not in fixed], [term for term in sides[1] if term.iri not in taken]
     candidates = PairCandidates(*rest, (source, target), policy, histories=histories or {}, embed=embed, fixed=fixed)
     candidates.compare("class", "individual")
@@ -345,7 +343,7 @@ def align(
     resolution = resolve(_proposed(candidates, overrides, policy, provenance), policy)
     rules = sorted((*kept, *resolution.chosen), key=lambda rule: (rule.source, rule.target))
     mapped = {rule.source for rule in rules}
-    targets = {rule.target for rule in rules} if policy.one_to_one else set()
+    targets = {rule.target for rule in rules}
     pairs = (pair for one, found in candidates.found.items() if one not in mapped for pair in found.values())
     questions = (pair for pair in pairs if pair.target not in targets and pair.band != "reject")
     return Aligned(
@@ -395,7 +393,6 @@ def _proposed(
                 MappingRule(
                     source=one.source,
                     target=one.target,
-                    relation=one.relation,
                     confidence=1.0,
                     score=known.score if known else None,
                     signals=known.signals if known else {},

@@ -33,7 +33,6 @@ class JudgedAlignment(msgspec.Struct, frozen=True):
     signature: str = ""
 
     def command(self, source: str = "") -> RegisterArtifact:
-        """Return the command that registers the artifact, without an actor."""
         found = self.alignment
         assert found is not None, "a refused artifact is not registered"
         content = canonical_json(found)

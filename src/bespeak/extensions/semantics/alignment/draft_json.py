@@ -30,8 +30,6 @@ class AlignmentDocument(msgspec.Struct, frozen=True):
 
 
 class RulePlace(msgspec.Struct, frozen=True):
-    """Place of a rule: a line, or a JSON Pointer."""
-
     line: int = 0
     pointer: str = ""
 
@@ -179,7 +177,6 @@ def _artifact(alignment: Alignment, signature: str) -> _WrittenAlignment:
 
 
 def _convert(value: Any, kind: type[T], collector: Collector, pointer: str) -> T | None:
-    """Convert an object to its type; report what does not fit, and members that are not known."""
     if isinstance(value, dict):
         unknown = sorted(set(value) - set(kind.__struct_encode_fields__) - {"@context", "type"})
         if unknown:

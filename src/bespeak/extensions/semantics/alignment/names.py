@@ -201,7 +201,6 @@ class Acronyms:
         self._known = {one: first for one, ((first, count), *rest) in best if not rest or count >= 2 * rest[0][1]}
 
     def expand(self, text: str, weight: float, stop: frozenset[str]) -> Sequence[Name]:
-        """Return the name with its acronyms written in full, or nothing."""
         if not self._known:
             return ()
         words = split_words(text)

@@ -64,13 +64,11 @@ class Alignment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def confidence(self) -> float:
-        """Confidence of the artifact: the given one, else the lowest of its rules."""
         if self.given_confidence is not None:
             return self.given_confidence
         return min((rule.confidence for rule in self.rules if rule.confidence is not None), default=0.0)
 
     def confidence_of(self, rule: MappingRule) -> float:
-        """Return the confidence of a rule: its own, else that of the artifact."""
         return self.confidence if rule.confidence is None else rule.confidence
 
 
@@ -92,7 +90,6 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     behavior: float = 0.2
     history: float = 0.1
     embedding: float = 0.2
-    one_to_one: bool = True  # True if a term has at most one counterpart
     order: tuple[Criterion, ...] = ("policy", "confidence", "override")  # to resolve several mappings (IoA 7.3)
     ranks: Mapping[str, int] = {}  # rank of signers by key id, 0 without an entry; it comes before `order`
     priorities: Mapping[str, int] = {}  # by author, tool, source, justification, or `override`; higher ones first
@@ -152,7 +149,7 @@ def resolve(
         if rule.relation != "equivalent":
             chosen.append(rule)
             continue
-        winner = sources.get(rule.source) or (targets.get(rule.target) if policy.one_to_one else None)
+        winner = sources.get(rule.source) or targets.get(rule.target)
         if winner is None:
             sources[rule.source] = targets[rule.target] = rule
             chosen.append(rule)

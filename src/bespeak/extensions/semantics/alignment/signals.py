@@ -62,7 +62,6 @@ class NameIndex:
         self._similar = self._compare_words({word for found in source.values() for name in found for word in name.key})
 
     def matches(self, iri: str) -> dict[str, NameMatch]:
-        """Return the best candidates of a source term by IRI."""
         found: dict[str, NameMatch] = {}
         for name in self._source[iri]:
             for place, score in self._candidates(name):
@@ -272,8 +271,6 @@ _SEVERAL: Final = 5.0  # number of calls after which the history counts half
 
 
 class History(msgspec.Struct, frozen=True):
-    """How often calls through a mapping succeeded."""
-
     succeeded: int
     failed: int
 

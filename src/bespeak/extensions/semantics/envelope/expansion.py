@@ -85,7 +85,6 @@ def compile_context(context: Any, namespace: Namespace, contexts: Contexts) -> C
 
 
 def violation_of(finding: Diagnostic, document: Any) -> Violation:
-    """Turn the refusal of a context into a violation."""
     if finding.rule == rules.REMOTE_CONTEXT.id and not finding.pointer.endswith("/@import"):
         return Violation.of(rules.UNKNOWN_CONTEXT, finding.pointer, value_at(document, finding.pointer))
     return Violation(finding.rule, finding.pointer, None, f"{finding.pointer}: {finding.message}", finding.message)

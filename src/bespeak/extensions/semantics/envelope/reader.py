@@ -147,7 +147,6 @@ def _text(node: Node, name: str, found: list[Violation], at: str = "", rule: Pro
 def _many(
     node: Node, name: str, found: list[Violation], rule: ProfileRule = rules.PROFILE_VALUE, *, required: bool = False
 ) -> tuple[str, ...]:
-    """Return the IRIs of a member without repetitions."""
     values = node.get(name, ())
     if len(values) > MOST_VALUES:
         found.append(Violation.of(rules.PROFILE_SIZE, f"/{name}", len(values), f"{MOST_VALUES} values"))
@@ -269,7 +268,6 @@ class EnvelopeReader:
         return SemanticEnvelope(violations=node) if isinstance(node, tuple) else envelope_of(node, self._profile)
 
     def parse_registration(self, document: Any) -> Registration:
-        """Read a capability registration; every fault is a violation of the result."""
         found = self._slow(document)
         if isinstance(found, tuple):
             return Registration(violations=found)

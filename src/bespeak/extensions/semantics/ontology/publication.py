@@ -42,13 +42,11 @@ _INDENT: Final = "    "
 
 
 def write_turtle(prefixes: Mapping[str, str], nodes: Mapping[str, Node]) -> str:
-    """Write nodes as Turtle, in the given order."""
     head = "".join(f"@prefix {prefix}: <{iri}> .\n" for prefix, iri in prefixes.items())
     return head + "".join(f"\n{_resource(name)} {_properties(node, 1)} .\n" for name, node in nodes.items())
 
 
 def write_jsonld(prefixes: Mapping[str, str], nodes: Mapping[str, Node]) -> str:
-    """Write nodes as JSON-LD with an inline context, in the given order."""
     graph = [{"@id": name, **_members(node)} for name, node in nodes.items()]
     return json.dumps({"@context": dict(prefixes), "@graph": graph}, indent=2, ensure_ascii=False) + "\n"
 

@@ -311,7 +311,6 @@ class _OntologyBuilder:
 
 
 def read_bytes(path: Path, limits: OntologyLimits = LIMITS) -> bytes | Diagnostic:
-    """Read a regular file up to the limit, or return the error."""
     reason = "is not a regular file"
     try:
         # Non-blocking: opening a pipe would wait for a writer.
