@@ -229,15 +229,14 @@ def _read_offer(call: RoutedCall, document: str) -> Plan | None:
 
 def propose(call: RoutedCall) -> Refused | Coroutine[Any, Any, Answer | Effects | Refused]:
     """Answer PROPOSE /. A server whose policy says `synthesis_enabled: false` refuses, and names what it has (8.7)."""
-    negotiator = call.server.part("negotiation")
+    negotiator: Negotiator | None = call.server.part("negotiation")
     if negotiator is not None:
-        proposed: Coroutine[Any, Any, Answer | Effects | Refused] = negotiator.propose(call)
-        return proposed
+        return negotiator.propose(call)
     explanation = "This server does not negotiate endpoints: its policy says synthesis_enabled is false."
     details: dict[str, Any] = {"reason": "synthesis-disabled", "explanation": explanation}
     if may_discover(call):
         # AGTP-API 10.2, step 5b: similar entries of the manifest, for callers that may see it.
-        similar = call.routes.publication.candidates.find(as_text(call.input), 3, agents=False)
+        similar = outcome.similar_endpoints(call, as_text(call.input))
         if similar:
             details["similar_endpoints"] = similar
     return Refused(status.PROPOSAL_REJECTED, "proposal-rejected", explanation, details)

@@ -184,14 +184,8 @@ class Filing:
 
     def find(self, negotiation_id: str) -> commands.FindNegotiation:
         proposal = self.proposal
-        return commands.FindNegotiation(
-            agent_id=self.owner,
-            session_id=self.session_id,
-            method=proposal.endpoint.method,
-            path=proposal.endpoint.path,
-            contract=proposal.contract,
-            negotiation_id=negotiation_id,
-        )
+        place = (self.owner, self.session_id, proposal.endpoint.method, proposal.endpoint.path)
+        return commands.FindNegotiation(*place, proposal.contract, negotiation_id)
 
     def approve(
         self,

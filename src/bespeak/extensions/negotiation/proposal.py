@@ -157,7 +157,10 @@ def _read_endpoint(given: dict[str, Any], catalog: Catalog) -> tuple[Endpoint, l
         mcp_tool_name=None,
         concepts=(),
     )
-    values["input_schema"] = _close(values["input_schema"])
+    schema = values["input_schema"]
+    if isinstance(schema, dict) and not {"additionalProperties", "unevaluatedProperties"} & schema.keys():
+        # Undeclared fields are refused unless the proposal says otherwise (AGTP-API 13.3).
+        values["input_schema"] = {**schema, "additionalProperties": False}
     endpoint = Endpoint(**values)
     if COMPOSITION_FAILED not in endpoint.error_names:
         endpoint = replace(endpoint, errors=(*endpoint.errors, _FAILURE))
@@ -224,12 +227,6 @@ def _object_schema(fields: Any, *, closed: bool, also: tuple[str, ...] = ()) -> 
         "required": [name for name in properties if name not in optional],
         "additionalProperties": not closed,
     }
-
-
-def _close(schema: Any) -> Any:
-    """Refuse undeclared fields unless the proposal says otherwise (AGTP-API 13.3)."""
-    is_open = isinstance(schema, dict) and not {"additionalProperties", "unevaluatedProperties"} & schema.keys()
-    return {**schema, "additionalProperties": False} if is_open else schema
 
 
 def _list_scopes(value: Any) -> list[str] | None:

@@ -45,96 +45,92 @@ class ProfileRule(Rule):
         return f"{path} {self.message.format(value=brief(value), other=brief(other))}"
 
 
-def must(rule: str, name: str, source: str, message: str) -> ProfileRule:
-    return ProfileRule(rule, name, "MUST", source, message=message)
+def must(rule: str, name: str, section: str, message: str) -> ProfileRule:
+    return ProfileRule(rule, name, "MUST", f"IoA {section}", message=message)
 
 
-def should(rule: str, name: str, source: str, message: str, stated: str = "") -> ProfileRule:
-    return ProfileRule(rule, name, "SHOULD", source, message=message, stated=stated)
+def should(rule: str, name: str, section: str, message: str, stated: str = "") -> ProfileRule:
+    return ProfileRule(rule, name, "SHOULD", f"IoA {section}", message=message, stated=stated)
 
 
-CONTEXT: Final = must(
-    "I201", "profile-context", "IoA 6.1", "must be a context that defines the ioa: terms; got {value}"
-)
+CONTEXT: Final = must("I201", "profile-context", "6.1", "must be a context that defines the ioa: terms; got {value}")
 UNKNOWN_CONTEXT: Final = must(
-    "I202", "unknown-profile-context", "IoA 6.1", "names the context {value}, which is neither shipped nor registered"
+    "I202", "unknown-profile-context", "6.1", "names the context {value}, which is neither shipped nor registered"
 )
-PROFILE_TYPE: Final = must("I203", "profile-type", "IoA 6.2", "must be ioa:SemanticProfile; got {value}")
-ONTOLOGY_ID: Final = must("I204", "profile-ontology-id", "IoA 6.2", "must be one absolute IRI; got {value}")
+PROFILE_TYPE: Final = must("I203", "profile-type", "6.2", "must be ioa:SemanticProfile; got {value}")
+ONTOLOGY_ID: Final = must("I204", "profile-ontology-id", "6.2", "must be one absolute IRI; got {value}")
 ONTOLOGY_VERSION: Final = must(
-    "I205", "profile-ontology-version", "IoA 6.2", "must be one version, such as '1.0'; got {value}"
+    "I205", "profile-ontology-version", "6.2", "must be one version, such as '1.0'; got {value}"
 )
 CAPABILITY_REFS: Final = must(
-    "I206", "profile-capability-refs", "IoA 6.2", "must list one or more IRIs of capabilities; got {value}"
+    "I206", "profile-capability-refs", "6.2", "must list one or more IRIs of capabilities; got {value}"
 )
-INTENT_REF: Final = must("I207", "profile-intent-ref", "IoA 6.2", "must be one IRI of an intent; got {value}")
-PROFILE_VALUE: Final = must("I208", "profile-value", "IoA 6.2", "must be {other}; got {value}")
-PROFILE_SIZE: Final = must("I209", "profile-size", "IoA 6.2", "must have at most {other}; got {value}")
-REGISTRATION_TYPE: Final = must("I211", "registration-type", "IoA 6.3", "must be ioa:Capability; got {value}")
-REGISTRATION_ID: Final = must("I212", "registration-id", "IoA 6.3", "must be one absolute IRI; got {value}")
+INTENT_REF: Final = must("I207", "profile-intent-ref", "6.2", "must be one IRI of an intent; got {value}")
+PROFILE_VALUE: Final = must("I208", "profile-value", "6.2", "must be {other}; got {value}")
+PROFILE_SIZE: Final = must("I209", "profile-size", "6.2", "must have at most {other}; got {value}")
+REGISTRATION_TYPE: Final = must("I211", "registration-type", "6.3", "must be ioa:Capability; got {value}")
+REGISTRATION_ID: Final = must("I212", "registration-id", "6.3", "must be one absolute IRI; got {value}")
 REGISTRATION_CONSTRAINTS: Final = must(
-    "I213", "registration-constraints", "IoA 6.3", "must list one or more constraints, such as media types; got {value}"
+    "I213", "registration-constraints", "6.3", "must list one or more constraints, such as media types; got {value}"
 )
 CAPABILITY_RANGE: Final = should(
-    "I221", "capability-range", "IoA 5.4", "must relate an ioa:Agent to an ioa:Capability; {value} is not {other}"
+    "I221", "capability-range", "5.4", "must relate an ioa:Agent to an ioa:Capability; {value} is not {other}"
 )
 CAPABILITY_TYPE: Final = should(
-    "I222", "capability-type", "IoA 5.4", "must reference an ioa:Capability of the ontology; got {value}"
+    "I222", "capability-type", "5.4", "must reference an ioa:Capability of the ontology; got {value}"
 )
-INTENT_TYPE: Final = should(
-    "I223", "intent-type", "IoA 5.4", "must reference an ioa:Intent of the ontology; got {value}"
-)
+INTENT_TYPE: Final = should("I223", "intent-type", "5.4", "must reference an ioa:Intent of the ontology; got {value}")
 INTENT_CAPABILITIES: Final = should(
     "I224",
     "intent-capabilities",
-    "IoA 5.4",
+    "5.4",
     "names the intent {value}, which requires {other}; capabilityRefs must cover it",
 )
 INTENT_DOMAIN: Final = should(
-    "I225", "intent-domain", "IoA 5.4", "names the intent {value}, which does not apply to the domain {other}"
+    "I225", "intent-domain", "5.4", "names the intent {value}, which does not apply to the domain {other}"
 )
 BINDING_DOMAIN: Final = should(
     "I226",
     "binding-domain",
-    "IoA 5.4",
+    "5.4",
     "must be a concept within the domain {other}; got {value}",
     "termBinding does not resolve to a concept within the domain",
 )
 BINDING_CONFLICT: Final = should(
     "I227",
     "binding-conflict",
-    "IoA 5.4",
+    "5.4",
     "is {value}, a concept of another domain than {other}",
     "termBinding sense conflicts with domain",
 )
-VERSION_ORDER: Final = should("I231", "version-order", "IoA 5.3", "is {value}, which does not compare with {other}")
+VERSION_ORDER: Final = should("I231", "version-order", "5.3", "is {value}, which does not compare with {other}")
 VERSION_COMPATIBLE: Final = should(
-    "I232", "version-compatible", "IoA 7.1", "is {value}, which version {other} does not serve"
+    "I232", "version-compatible", "7.1", "is {value}, which version {other} does not serve"
 )
 UNKNOWN_ONTOLOGY: Final = should(
     "I241",
     "profile-ontology-unknown",
-    "IoA 7.1",
+    "7.1",
     "is {value}; this service uses {other}, and no accepted alignment leads there",
 )
 UNKNOWN_ALIGNMENT: Final = should(
-    "I242", "profile-alignment-unknown", "IoA 7.2", "names the alignment {value}, which cannot be used here: {other}"
+    "I242", "profile-alignment-unknown", "7.2", "names the alignment {value}, which cannot be used here: {other}"
 )
 UNCOVERED: Final = should(
-    "I243", "profile-reference-uncovered", "IoA 7.1", "is {value}, for which there is no mapping to {other}"
+    "I243", "profile-reference-uncovered", "7.1", "is {value}, for which there is no mapping to {other}"
 )
 LOW_CONFIDENCE: Final = should(
-    "I244", "mapping-confidence", "IoA 7.4", "is {value}, whose mapping has only a confidence of {other}"
+    "I244", "mapping-confidence", "7.4", "is {value}, whose mapping has only a confidence of {other}"
 )
 PROVENANCE: Final = should(
-    "I245", "mapping-provenance", "IoA 13", "is {value}, whose mapping by {other} does not say who or what made it"
+    "I245", "mapping-provenance", "13", "is {value}, whose mapping by {other} does not say who or what made it"
 )
-NOT_PROVIDED: Final = should("I246", "capability-not-provided", "IoA 7.1", "is {value}; the endpoint provides {other}")
-UNSTABLE: Final = must("I247", "task-profile-changed", "IoA 9", "differs from the profile of the task")
+NOT_PROVIDED: Final = should("I246", "capability-not-provided", "7.1", "is {value}; the endpoint provides {other}")
+UNSTABLE: Final = must("I247", "task-profile-changed", "9", "differs from the profile of the task")
 UNCONFIRMED: Final = should(
     "I248",
     "mapping-unconfirmed",
-    "IoA 13",
+    "13",
     "is {value}, which maps {other} and is not confirmed by the operator; this call cannot be undone",
 )
 

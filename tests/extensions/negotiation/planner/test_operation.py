@@ -133,9 +133,9 @@ def test_fields_of_a_list_have_row_and_column_and_ids_stay_apart() -> None:
 def test_operations_are_found_by_what_they_yield_also_under_other_names() -> None:
     assert NounReading("account", "id") in alternatives(field("from_account", "id"), KNOWN)
     index = OperationIndex(HOTEL)
-    assert [str(one.endpoint) for one, _ in index.yielding(NounReading("hotel", "star"))] == ["FETCH /hotels/{id}"]
-    assert [str(one.endpoint) for one, _ in index.listing("guest")] == ["LIST /guests"]
-    assert index.yielding(NounReading("hotel", "price")) == []
+    assert [str(one.endpoint) for one, _ in index.yielding[NounReading("hotel", "star")]] == ["FETCH /hotels/{id}"]
+    assert [str(one.endpoint) for one, _ in index.listing["guest"]] == ["LIST /guests"]
+    assert NounReading("hotel", "price") not in index.yielding
     numbers = [[str(one.endpoint) for one in OperationIndex(order).operations] for order in (HOTEL, HOTEL[::-1])]
     assert numbers[0] == numbers[1]
 

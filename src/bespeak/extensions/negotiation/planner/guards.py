@@ -138,22 +138,17 @@ def _anchoring(draft: Draft, wish: Wish) -> Miss | None:
                 return Miss(field=field.text, reason="It would be the same in every row, whatever is given.")
     if not any(field.required and field.term not in LIMITS | SORTS for field in wish.givens):
         return None
-    anchored = _picked(draft)
+    # Calls whose rows are chosen by something given or by another row.
+    anchored = {listing.call for listing in draft.listings if listing.filters}
+    for value in draft.values:
+        picked = [match.value for match in matches_of(value)]
+        if isinstance(value, CallResult) and any(one.givens or one.is_per_row for one in picked):
+            anchored.add(value.call)
     for call in draft.calls:
         if not (call.givens or call.is_per_row or call in anchored):
             reason = f"`{call.operation.endpoint}` does not depend on what is given."
             return Miss(field=wish.endpoint.path, reason=reason, nearest=call.operation.endpoint)
     return None
-
-
-def _picked(draft: Draft) -> set[PlannedCall]:
-    """Return the calls whose rows are chosen by something given or by another row."""
-    found = {listing.call for listing in draft.listings if listing.filters}
-    for value in draft.values:
-        if any(match.value.givens or match.value.is_per_row for match in matches_of(value)):
-            assert isinstance(value, CallResult), "only a result is picked"
-            found.add(value.call)
-    return found
 
 
 def _values(draft: Draft) -> Iterator[Value]:

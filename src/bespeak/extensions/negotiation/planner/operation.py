@@ -382,28 +382,17 @@ class OperationIndex:
             make_operation(number, endpoint, takes, yields, self.vocabulary)
             for number, (endpoint, takes, yields) in enumerate(rough)
         )
-        self._fields: dict[NounReading, list[tuple[PlanOperation, PlanField]]] = {}
-        self._rows: dict[str, list[tuple[PlanOperation, OutputRows]]] = {}
-        self._attributes: dict[str, list[PlanOperation]] = {}
+        self.yielding: dict[NounReading, list[tuple[PlanOperation, PlanField]]] = {}  # with the field
+        self.listing: dict[str, list[tuple[PlanOperation, OutputRows]]] = {}  # by the noun of their rows
+        self.near: dict[str, list[PlanOperation]] = {}  # by any attribute that they yield
         for operation in self.operations:
-            self._add(operation)
-
-    def _add(self, operation: PlanOperation) -> None:
-        for field in operation.outputs:
-            for reading in field.readings:
-                for noun in {reading.noun, self.vocabulary.is_role(reading.noun) or reading.noun}:
-                    self._fields.setdefault(NounReading(noun, reading.attribute), []).append((operation, field))
-        for attribute in operation.attributes if not operation.impact else ():
-            self._attributes.setdefault(attribute, []).append(operation)
-        for rows in operation.lists:
-            for noun in rows.nouns:
-                self._rows.setdefault(noun, []).append((operation, rows))
-
-    def yielding(self, reading: NounReading) -> list[tuple[PlanOperation, PlanField]]:
-        return self._fields.get(reading, [])
-
-    def listing(self, noun: str) -> list[tuple[PlanOperation, OutputRows]]:
-        return self._rows.get(noun, [])
-
-    def near(self, attribute: str) -> list[PlanOperation]:
-        return self._attributes.get(attribute, [])
+            for field in operation.outputs:
+                for reading in field.readings:
+                    for noun in {reading.noun, self.vocabulary.is_role(reading.noun) or reading.noun}:
+                        known = self.yielding.setdefault(NounReading(noun, reading.attribute), [])
+                        known.append((operation, field))
+            for attribute in operation.attributes if not operation.impact else ():
+                self.near.setdefault(attribute, []).append(operation)
+            for rows in operation.lists:
+                for noun in rows.nouns:
+                    self.listing.setdefault(noun, []).append((operation, rows))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
@@ -50,11 +49,8 @@ class Exhausted(Exception):
         self.by_clock = by_clock
 
 
-@dataclass(frozen=True, eq=False)
-class PlanScope:
-    """The values at hand: those given, and the columns of a row if calls are made for each row."""
-
-    values: tuple[tuple[PlanField, Value], ...]
+PlanScope = tuple[tuple[PlanField, Value], ...]
+"""The values at hand: those given, and the columns of a row if calls are made for each row."""
 
 
 class PlanSearch:
@@ -65,7 +61,7 @@ class PlanSearch:
     ) -> None:
         self.index = index
         self.wish = wish
-        self.given = PlanScope(tuple((field, Given(field)) for field in wish.givens))
+        self.given: PlanScope = tuple((field, Given(field)) for field in wish.givens)
         self._usable = usable
         self.left = expansions
         self._asked = 0
@@ -82,7 +78,7 @@ class PlanSearch:
         """Return the scope of calls that are made for each row: its columns before what is given."""
         if rows not in self._rows:
             columns = tuple((field, RowValue(field)) for field in rows.fields if not field.inner)
-            self._rows[rows] = PlanScope((*columns, *self.given.values))
+            self._rows[rows] = (*columns, *self.given)
         return self._rows[rows]
 
     def spend(self, compared: int = 0) -> None:
@@ -109,7 +105,7 @@ class PlanSearch:
             return self._providers[need]
         found: dict[tuple[int, str], tuple[float, PlanOperation, PlanField]] = {}
         for reading in alternatives(need, self.index.vocabulary):
-            for operation, field in self.index.yielding(reading):
+            for operation, field in self.index.yielding.get(reading, ()):
                 key = operation.number, field.text
                 if operation.impact or key in found or not self.allows(operation):
                     continue
@@ -172,11 +168,11 @@ class PlanSearch:
         return self._memo[key]
 
     def at_hand(self, need: PlanField, scope: PlanScope, searched: PlanOperation | None = None) -> list[Option]:
-        key = (need, scope)
+        key = (need, id(scope))
         if key in self._memo:
             return self._memo[key]
         found: list[tuple[float, bool, Option]] = []
-        for field, value in scope.values:
+        for field, value in scope:
             score = self._sent(need, field, searched)
             if score >= _CLOSE * 0.9:
                 about = f"{need.text} of {searched.number if searched else ''} is {field.text}"

@@ -53,7 +53,7 @@ class Unnameable(Exception):
 
 def slots_of(schema: Mapping[str, Any], *, most: int, levels: int, strict: bool = False) -> list[Slot]:
     """List the slots of a schema, containers first. Leave out what is too much or unnameable; raise it if `strict`."""
-    return _Walk(schema, most, levels, strict).run()
+    return _Walk(schema, most, levels, strict).found
 
 
 class _Walk:
@@ -64,11 +64,8 @@ class _Walk:
         self._most = most
         self._levels = levels
         self._strict = strict
-        self._found: list[Slot] = []
-
-    def run(self) -> list[Slot]:
+        self.found: list[Slot] = []
         self._members((), self._facts(self._root), 0)
-        return self._found
 
     def _facts(self, view: SchemaView) -> Facts:
         keywords, kinds = view.keywords, {*view.kinds}
@@ -97,7 +94,7 @@ class _Walk:
                 if self._strict:
                     raise Unnameable(name)
                 continue
-            if len(self._found) >= self._most or level >= self._levels:
+            if len(self.found) >= self._most or level >= self._levels:
                 if self._strict:
                     raise SchemaTooLarge
                 return
@@ -105,17 +102,12 @@ class _Walk:
 
     def _slot(self, path: tuple[str, ...], view: SchemaView, required: bool, level: int) -> None:
         facts = self._facts(view)
-        if facts.kind == "array":
-            item = self._facts(view.items)
-            nested = bool(item.members)
-            self._found.append(Slot(path, facts, required, nested, item))
-            if nested:
-                self._members((*path, ITEM), item, level + 1)
-        else:
-            nested = facts.kind == "object" and bool(facts.members)
-            self._found.append(Slot(path, facts, required, nested))
-            if nested:
-                self._members(path, facts, level + 1)
+        item = self._facts(view.items) if facts.kind == "array" else None
+        inside = facts if item is None else item
+        nested = facts.kind in ("array", "object") and bool(inside.members)
+        self.found.append(Slot(path, facts, required, nested, item))
+        if nested:
+            self._members(path if item is None else (*path, ITEM), inside, level + 1)
 
 
 def _bound(keywords: Mapping[str, Any], name: str) -> float | None:

@@ -148,7 +148,7 @@ class ListingSearch:
         found: dict[tuple[int, str], tuple[int, PlanOperation, OutputRows]] = {}
         for noun in self._table.nouns:
             for name in (noun, *other_names(noun)):
-                for operation, rows in self._search.index.listing(name):
+                for operation, rows in self._search.index.listing.get(name, ()):
                     key = operation.number, rows.dotted
                     if key in found or operation.impact or ITEM in rows.path or not self._search.allows(operation):
                         continue
@@ -377,9 +377,9 @@ def _noun(field: PlanField) -> str:
 
 def _closest(search: PlanSearch, field: PlanField) -> tuple[PlanOperation | None, bool]:
     """Return the closest operation that yields a field of this name, and whether it means the same."""
-    meant = [operation for reading in field.readings for operation, _ in search.index.yielding(reading)]
+    meant = [operation for reading in field.readings for operation, _ in search.index.yielding.get(reading, ())]
     meant = [operation for operation in meant if not operation.impact and search.allows(operation)]
-    named = [operation for reading in field.readings for operation in search.index.near(reading.attribute)]
+    named = [operation for reading in field.readings for operation in search.index.near.get(reading.attribute, ())]
     wanted = [one.attributes for one in search.wish.wanted[:_COUNTED]]
 
     def closeness(operation: PlanOperation) -> tuple[bool, int, int]:

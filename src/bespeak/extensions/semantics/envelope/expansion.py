@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -90,14 +89,6 @@ def violation_of(finding: Diagnostic, document: Any) -> Violation:
     return Violation(finding.rule, finding.pointer, None, f"{finding.pointer}: {finding.message}", finding.message)
 
 
-@contextmanager
-def quiet_processor() -> Iterator[None]:
-    """Silence the warnings of pyld, which would be exceptions where warnings are errors."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
 def refuse_loading(url: str, options: Any) -> Any:
     """Refuse to load a document: every context is in the document before pyld sees it."""
     from pyld.jsonld import JsonLdError  # type: ignore[import-untyped] # noqa: PLC0415 - an extra
@@ -111,7 +102,7 @@ def _process(context: Any) -> Mapping[str, Any] | str:
     processor = JsonLdProcessor()
     options = {"documentLoader": refuse_loading, "processingMode": "json-ld-1.1", "base": None}
     try:
-        with quiet_processor():
+        with warnings.catch_warnings(action="ignore"):  # of pyld, which would be exceptions where warnings are errors
             empty = processor.process_context(None, None, options)
             active: Mapping[str, Any] = processor.process_context(empty, {"@context": context}, options)
     except (JsonLdError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
@@ -148,7 +139,7 @@ def expand_nodes(document: Any, namespace: Namespace, contexts: Contexts) -> lis
     try:
         inlined = msgspec.json.decode(inline_contexts(msgspec.json.encode(document), "", contexts, CONTEXT_LIMITS))
         # Without a base, a relative IRI stays relative and is refused: pyld would invent a base for an empty one.
-        with quiet_processor():
+        with warnings.catch_warnings(action="ignore"):
             expanded: list[Any] = expand(inlined, {"documentLoader": refuse_loading, "base": None})
     except DocumentRefused as refused:
         finding = refused.finding
