@@ -18,14 +18,7 @@ from bespeak.contract.grammar.syntax import parse_template
 from bespeak.contract.handler import Composition
 from bespeak.contract.recipe import Recipe, RecipeStep, Source
 from bespeak.documents.adoption.naming import stems
-from bespeak.extensions.negotiation.plan import (
-    Impossible,
-    Plan,
-    PlannedContract,
-    Promises,
-    loosen,
-    make_contract,
-)
+from bespeak.extensions.negotiation.plan import Impossible, Plan, PlannedContract, Promises, loosen, make_contract
 from bespeak.extensions.negotiation.planner.vocabulary import noun_of, resource_of
 from bespeak.extensions.negotiation.proposal import Proposal
 from bespeak.extensions.negotiation.settings import ForbiddenCombination, NegotiationSettings

@@ -322,7 +322,10 @@ async def judge_offer(
         place = Location(offer.file)
         missing = [OTHER_ONTOLOGY.found(one.message, place, f"/{side}OntologyId") for side, one in faults]
         return JudgedAlignment([*document.findings, *missing])
-    latest = await _latest(store, read.id or offer.id)
+    before: registry.Artifact | None = await store.read(registry.ReadArtifact("alignment", read.id or offer.id))
+    latest = (await run_in_thread(read_json, before.content, before.row.id)).alignment if before else None
+    if before and latest:
+        latest = msgspec.structs.replace(latest, signer=before.row.signer)
     judging = partial(judge_alignment, source=source, target=target, replaces=latest, trust=trust, for_registry=True)
     judging = partial(judging, signature=offer.signature, id=offer.id, version=offer.version)
     return await run_in_thread(judging, offer.data, offer.file, offer.notation)
@@ -342,14 +345,6 @@ def _read_terms(found: registry.Artifact, namespace: Namespace, named: frozenset
         return read
     assert isinstance(read, Ontology), "an alignment refers to ontologies"
     return msgspec.structs.replace(read, terms={iri: term for iri, term in read.terms.items() if iri in named})
-
-
-async def _latest(store: Store, id_: str) -> Alignment | None:
-    found: registry.Artifact | None = await store.read(registry.ReadArtifact("alignment", id_))
-    document = await run_in_thread(read_json, found.content, id_) if found else None
-    if found is None or document is None or document.alignment is None:
-        return None
-    return msgspec.structs.replace(document.alignment, signer=found.row.signer)
 
 
 _MOST_OF_ONE: Final = 16  # documents of one agent that wait; agents take turns

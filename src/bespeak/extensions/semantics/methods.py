@@ -301,10 +301,7 @@ def show(row: store.ArtifactRow) -> dict[str, Any]:
 
 
 _CONFLICTS: Final = {
-    "version-taken": (
-        "version-taken",
-        "This version is registered with other content; give the change a new version.",
-    ),
+    "version-taken": ("version-taken", "This version is registered with other content; give the change a new version."),
     "version-order": ("version-order", "{artifact:.80}: {fault}."),
     "too-many-versions": ("version-order", "{artifact:.80}: there are {most} versions, which is the limit."),
     "signature-missing": ("signature-refused", "The latest version is signed; sign this one too."),

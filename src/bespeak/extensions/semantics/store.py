@@ -18,7 +18,7 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.state.store.commands.cases import ACCEPTED, REJECTED, ReadCase
 from bespeak.state.store.commands.endpoints import advance
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
-from bespeak.state.store.store import Command, Conflict, Notify, Statement, Step, Steps
+from bespeak.state.store.store import Command, Conflict, Notify, Result, Statement, Step, Steps, read_all
 
 REGISTRY_TOPIC: Final = "ontologies"  # topic to watch for changes of the registry
 
@@ -95,7 +95,7 @@ class RegisterArtifact(Command, frozen=True):
         rows = yield Statement(
             f"SELECT {_COLUMNS} FROM ontologies WHERE kind = ? AND id = ? LIMIT ?", (self.kind, self.id, MOST_VERSIONS)
         )
-        known = [_row(row) for row in rows]
+        known = [_row(*row) for row in rows]
         same = next((row for row in known if row.version == self.version), None)
         if same is not None:
             return same if same.digest == self.digest else Conflict("version-taken", {"digest": same.digest})
@@ -116,7 +116,7 @@ class RegisterArtifact(Command, frozen=True):
             ),
         )
         yield Notify(REGISTRY_TOPIC)
-        return _row(inserted[0])
+        return _row(*inserted[0])
 
     def _fault(self, known: Sequence[ArtifactRow]) -> Generator[Step, Any, Conflict | None]:
         """Check the version, the signature and the references before anything is written."""
@@ -169,15 +169,13 @@ class ReadArtifact(Command, frozen=True):
 
     def steps(self) -> Steps:
         """Return an Artifact or None."""
-        rows = yield Statement(f"SELECT {_COLUMNS} FROM ontologies WHERE kind = ? AND id = ?", (self.kind, self.id))
-        row = latest_of([one for one in map(_row, rows) if self.version in (None, one.version)])
+        named = "FROM ontologies WHERE kind = ? AND id = ?"
+        rows: list[ArtifactRow] = yield from read_all(_row, f"SELECT {_COLUMNS} {named}", self.kind, self.id)
+        row = latest_of([one for one in rows if self.version in (None, one.version)])
         if row is None:
             return None
-        rows = yield Statement(
-            "SELECT content FROM ontologies WHERE kind = ? AND id = ? AND version = ?",
-            (self.kind, self.id, row.version),
-        )
-        return Artifact(row, decompress(rows[0][0])) if rows else None
+        found = yield Statement(f"SELECT content {named} AND version = ?", (self.kind, self.id, row.version))
+        return Artifact(row, decompress(found[0][0])) if found else None
 
 
 class ListArtifacts(Command, frozen=True):
@@ -187,13 +185,9 @@ class ListArtifacts(Command, frozen=True):
     since: int = 0  # revision after which they were registered
     limit: int = 1_000
 
-    def steps(self) -> Steps:
-        """Return ArtifactRows."""
-        rows = yield Statement(
-            f"SELECT {_COLUMNS} FROM ontologies WHERE revision > ? AND (kind = ? OR ? = '') ORDER BY revision LIMIT ?",
-            (self.since, self.kind or "", self.kind or "", self.limit),
-        )
-        return [_row(row) for row in rows]
+    def steps(self) -> Result[list[ArtifactRow]]:
+        sql = f"SELECT {_COLUMNS} FROM ontologies WHERE revision > ? AND (kind = ? OR ? = '') ORDER BY revision LIMIT ?"
+        return read_all(_row, sql, self.since, self.kind or "", self.kind or "", self.limit)
 
 
 def latest_of(rows: Sequence[ArtifactRow]) -> ArtifactRow | None:
@@ -216,8 +210,7 @@ def decompress(stored: bytes) -> bytes:
     return zlib.decompressobj().decompress(bytes(stored), MOST_CONTENT)
 
 
-def _row(row: Sequence[Any]) -> ArtifactRow:
-    kind, id_, version, digest, refs, *rest = row
+def _row(kind: ArtifactKind, id_: str, version: str, digest: str, refs: str, *rest: Any) -> ArtifactRow:
     return ArtifactRow(kind, id_, version, digest, msgspec.json.decode(refs, type=tuple[OntologyRef, ...]), *rest)
 
 
@@ -338,14 +331,11 @@ class ListMappedCalls(Command, frozen=True):
 
     limit: int = MOST_MAPPINGS
 
-    def steps(self) -> Steps:
-        """Return MappedCalls."""
-        rows = yield Statement(
-            "SELECT source, target, succeeded, failed FROM mapped_calls "
-            "ORDER BY succeeded + failed DESC, source, target LIMIT ?",
-            (self.limit,),
+    def steps(self) -> Result[list[MappedCalls]]:
+        order = "ORDER BY succeeded + failed DESC, source, target"
+        return read_all(
+            MappedCalls, f"SELECT source, target, succeeded, failed FROM mapped_calls {order} LIMIT ?", self.limit
         )
-        return [MappedCalls(*row) for row in rows]
 
 
 PROFILE_RECORD: Final = "semantic_profile"

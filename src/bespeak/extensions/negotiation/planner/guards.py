@@ -196,12 +196,10 @@ def _restricted(draft: Draft, wish: Wish) -> Iterator[Decision]:
 
 def _coherence(draft: Draft) -> Iterator[Decision]:
     """Doubt fields of one noun that come from calls with different keys, neither of which feeds the other."""
-    by_noun: dict[str, list[PlannedCall]] = {}
+    by_noun: dict[str, dict[PlannedCall, None]] = {}
     for _, value in draft.singles:
-        if isinstance(value, CallResult) and value.call not in by_noun.setdefault(
-            value.call.operation.resource.noun, []
-        ):
-            by_noun[value.call.operation.resource.noun].append(value.call)
+        if isinstance(value, CallResult):
+            by_noun.setdefault(value.call.operation.resource.noun, {})[value.call] = None
     for noun, calls in sorted(by_noun.items()):
         for one, other in pairwise(calls):
             keys = [{id(value) for field, value in call.bindings if field.tells} for call in (one, other)]

@@ -92,10 +92,7 @@ def check_size(data: bytes, file: str) -> Diagnostic | None:
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-_MEMBERS: Final = {
-    **dict.fromkeys(("confidence", "score", "signals"), rules.CONFIDENCE),
-    "relation": rules.RELATION,
-}
+_MEMBERS: Final = {**dict.fromkeys(("confidence", "score", "signals"), rules.CONFIDENCE), "relation": rules.RELATION}
 
 
 class _WrittenAlignment(msgspec.Struct, rename="camel", omit_defaults=True):

@@ -69,14 +69,22 @@ class Compiled(msgspec.Struct, frozen=True):
 
 def compile_context(context: Any, namespace: Namespace, contexts: Contexts) -> Compiled:
     """Compile the value of `@context`; pyld defines what it means, without a network."""
+    from pyld.jsonld import JsonLdError, JsonLdProcessor  # type: ignore[import-untyped] # noqa: PLC0415 - an extra
+
     document = {"@context": context}
     try:
         inlined = msgspec.json.decode(inline_contexts(msgspec.json.encode(document), "", contexts, CONTEXT_LIMITS))
     except DocumentRefused as refused:
         return Compiled((violation_of(refused.finding, document),))
-    active = _process(inlined["@context"])
-    if isinstance(active, str):
-        return Compiled((Violation.of(rules.CONTEXT, "/@context", f"{printable(active)[:200]}"),))
+    processor = JsonLdProcessor()
+    options = {"documentLoader": refuse_loading, "processingMode": "json-ld-1.1", "base": None}
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of pyld, which would be exceptions where warnings are errors
+            empty = processor.process_context(None, None, options)
+            active: Mapping[str, Any] = processor.process_context(empty, inlined, options)
+    except (JsonLdError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        fault = printable(str(getattr(error, "code", None) or error))[:200]
+        return Compiled((Violation.of(rules.CONTEXT, "/@context", fault),))
     terms: Mapping[str, Any] = active["mappings"]
     if not any(one is not None and str(one.get("@id")).startswith(namespace.terms) for one in terms.values()):
         return Compiled((Violation.of(rules.CONTEXT, "/@context", context),))
@@ -91,23 +99,9 @@ def violation_of(finding: Diagnostic, document: Any) -> Violation:
 
 def refuse_loading(url: str, options: Any) -> Any:
     """Refuse to load a document: every context is in the document before pyld sees it."""
-    from pyld.jsonld import JsonLdError  # type: ignore[import-untyped] # noqa: PLC0415 - an extra
+    from pyld.jsonld import JsonLdError  # noqa: PLC0415 - an extra
 
     raise JsonLdError(f"{url} is not fetched", "jsonld.LoadDocumentError", code="loading document failed")
-
-
-def _process(context: Any) -> Mapping[str, Any] | str:
-    from pyld.jsonld import JsonLdError, JsonLdProcessor  # noqa: PLC0415 - an extra
-
-    processor = JsonLdProcessor()
-    options = {"documentLoader": refuse_loading, "processingMode": "json-ld-1.1", "base": None}
-    try:
-        with warnings.catch_warnings(action="ignore"):  # of pyld, which would be exceptions where warnings are errors
-            empty = processor.process_context(None, None, options)
-            active: Mapping[str, Any] = processor.process_context(empty, {"@context": context}, options)
-    except (JsonLdError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        return str(getattr(error, "code", None) or error)
-    return active
 
 
 def _table(terms: Mapping[str, Any], namespace: Namespace) -> TermTable:

@@ -9,12 +9,16 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.core_ontology import DEFAULT, Namespace
-from bespeak.extensions.semantics.profile import ProfileContext, SemanticProfile
+from bespeak.extensions.semantics.profile import SemanticProfile
 
 
 def write_envelope(profile: SemanticProfile, namespace: Namespace = DEFAULT) -> dict[str, Any]:
     """Write a profile as an envelope, with full IRIs."""
-    context, refs = profile.context, profile.alignment_refs
+    context, refs, inner = profile.context, profile.alignment_refs, None
+    if context is not None:
+        bindings = [{"term": one.term, "sense": one.sense} for one in context.term_bindings]
+        languages = {"sourceLang": context.source_lang, "targetLang": context.target_lang}
+        inner = _present({"domain": context.domain, **languages, "termBindings": bindings})
     return _present(
         {
             "@context": namespace.context,
@@ -26,18 +30,7 @@ def write_envelope(profile: SemanticProfile, namespace: Namespace = DEFAULT) -> 
             "capabilityRefs": list(profile.capability_refs),
             "intentRef": profile.intent_ref,
             "alignmentRef": refs[0] if len(refs) == 1 else list(refs),
-            "profileContext": None if context is None else _write_context(context),
-        }
-    )
-
-
-def _write_context(context: ProfileContext) -> dict[str, Any]:
-    return _present(
-        {
-            "domain": context.domain,
-            "sourceLang": context.source_lang,
-            "targetLang": context.target_lang,
-            "termBindings": [{"term": one.term, "sense": one.sense} for one in context.term_bindings],
+            "profileContext": inner,
         }
     )
 

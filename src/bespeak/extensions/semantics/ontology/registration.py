@@ -12,12 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.core_ontology import DEFAULT, Namespace, is_iri
-from bespeak.extensions.semantics.ontology.contexts import (
-    LIMITS,
-    DocumentRefused,
-    OntologyLimits,
-    shipped_contexts,
-)
+from bespeak.extensions.semantics.ontology.contexts import LIMITS, DocumentRefused, OntologyLimits, shipped_contexts
 from bespeak.extensions.semantics.ontology.reader import read_ontology
 from bespeak.extensions.semantics.ontology.triples import RdfNotation, notation_of, parse_quads
 from bespeak.extensions.semantics.rules import BAD_IRI, BLANK_NODES, CAPABILITY_RANGE, IDENTITY, TOO_LARGE, VERSION
