@@ -47,7 +47,7 @@ from bespeak.extensions.semantics.store import (
     RecordedProfile,
     RevokeConfirmation,
     UseProfile,
-    task_record,
+    record_id,
 )
 from bespeak.faces.http.dispatched import DispatchBackend
 from bespeak.protocol.exchange.messages import Connection, Context, Request, Response
@@ -342,7 +342,7 @@ OTHER = {**NOTE, "semantic": CLINICAL_PROFILE}
 
 
 async def recorded(bench: StatefulBench, task_id: str = "t-1", agent: str = AGENT) -> RecordedProfile:
-    found, *_ = await bench.store.do(UseProfile(task_record(agent, task_id)))
+    found, *_ = await bench.store.do(UseProfile(record_id("task", agent, task_id)))
     assert isinstance(found, RecordedProfile)
     return found
 

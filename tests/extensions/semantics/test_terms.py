@@ -26,9 +26,7 @@ TERMS = (
 ONTOLOGY = Ontology(id="https://ex.org/o", version="1.0", terms={term.iri: term for term in TERMS})
 
 
-def test_terms_are_selected_by_kind_and_type_and_a_reference_names_the_exact_version() -> None:
-    assert [term.local_name for term in ONTOLOGY.of_kind("class")] == ["a", "b"]
-    assert [term.local_name for term in ONTOLOGY.of_kind("object_property", "individual")] == ["i", "p"]
+def test_reference_names_the_exact_version() -> None:
     assert ONTOLOGY.ref == OntologyRef("https://ex.org/o", "1.0")
     assert str(ONTOLOGY.ref) == "https://ex.org/o 1.0"
 

@@ -228,13 +228,13 @@ class TaskProfiles:
             if task_id is None:
                 return None
             plain = msgspec.to_builtins(meaning.profile)
-            return registry.RecordProfile(registry.task_record(owner, task_id), owner, meaning.digest, plain)
+            return registry.RecordProfile(registry.record_id("task", owner, task_id), owner, meaning.digest, plain)
         reference = headers.get(SEMANTIC_PROFILE)
         if reference is not None:
             return registry.UseProfile(reference[:128])
         # Whether calls must say what they mean or not: the profile of a task is that of all its calls (IoA 9).
         if task_id is not None and self._layer.judges(call.route):
-            return registry.UseProfile(registry.task_record(owner, task_id))
+            return registry.UseProfile(registry.record_id("task", owner, task_id))
         return self._missing(call)
 
     def _missing(self, call: RoutedCall) -> Refused | None:

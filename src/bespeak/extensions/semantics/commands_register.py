@@ -45,16 +45,6 @@ from bespeak.text.reading.json_data import json_value
 from bespeak.text.reading.text_file import read_text
 
 
-def alignment_statement(data: bytes, file: str, iri: str, version: str) -> ArtifactStatement:
-    """Return what a signature of an alignment says; end the command line if it cannot be registered."""
-    judged = judge_alignment(data, file, for_registry=True, id=iri, version=version)
-    found = accepted(judged.alignment, judged.findings, file)
-    if not (found.source.version and found.target.version):
-        # The registry fills them in, and the signature would be for other content.
-        raise CommandFailedError(f"{file} must say the versions of its ontologies to be signed, as JSON and SSSOM do")
-    return statement_of(found)
-
-
 def is_context(data: bytes, file: str) -> bool:
     """Return True for a JSON object whose only member is a context."""
     value = json_value(data, file) if data.lstrip()[:1] == b"{" else None
@@ -92,7 +82,14 @@ def sign(file: Path, iri: str, version: str, key: Path) -> None:
     """
     data = usable(read_bytes(file), file)
     if is_alignment(data):
-        statement = alignment_statement(data, str(file), iri, version)
+        offered = judge_alignment(data, str(file), for_registry=True, id=iri, version=version)
+        found = accepted(offered.alignment, offered.findings, file)
+        if not (found.source.version and found.target.version):
+            # The registry fills them in, and the signature would be for other content.
+            raise CommandFailedError(
+                f"{file} must say the versions of its ontologies to be signed, as JSON and SSSOM do"
+            )
+        statement = statement_of(found)
     else:
         statement = _judge(data, file, iri, version).statement
     click.echo(sign_statement(statement, key))

@@ -102,8 +102,9 @@ def _propose_profile(call: RoutedCall) -> Effects:
         raise refusal(status.PROPOSAL_REJECTED, "semantic-proposal-rejected", message, **details)
     owner, task_id = call.agent_id or "", call.request.headers.get(TASK_ID)
     digest, plain = digest_of(profile), msgspec.to_builtins(profile)
-    ids = [store.profile_record(owner, digest), *(() if task_id is None else (store.task_record(owner, task_id),))]
-    commands = tuple(store.ReplaceProfile(record_id, owner, digest, plain) for record_id in ids)
+    ids = [store.record_id("profile", owner, digest)]
+    ids += [] if task_id is None else [store.record_id("task", owner, task_id)]
+    commands = tuple(store.ReplaceProfile(one, owner, digest, plain) for one in ids)
 
     def result(results: Sequence[store.RecordedProfile]) -> dict[str, Any]:
         negotiated = layer.withhold(outcome.document(), call.principal)

@@ -405,18 +405,9 @@ class ReplaceProfile(RecordProfile, frozen=True):
         return _read(made)
 
 
-def task_record(owner: str, task_id: str) -> str:
-    """Return the id of the record with the profile of a task."""
-    return _id("task", owner, task_id)
-
-
-def profile_record(owner: str, digest: str) -> str:
-    """Return the id of a profile that an agent has agreed on, which it may refer to."""
-    return _id("profile", owner, digest)
-
-
-def _id(*parts: str) -> str:
-    text = "\x00".join(parts).encode("utf-8", "surrogatepass")
+def record_id(kind: Literal["task", "profile"], owner: str, name: str) -> str:
+    """Return the id of the record of a task by its id, or of a profile, which its agent may refer to, by its digest."""
+    text = "\x00".join((kind, owner, name)).encode("utf-8", "surrogatepass")
     return f"semantic-{hashlib.sha256(text).hexdigest()[:40]}"
 
 

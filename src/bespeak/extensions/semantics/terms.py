@@ -67,15 +67,11 @@ class Ontology(msgspec.Struct, frozen=True, kw_only=True):
     id: str  # IRI of the ontology, as ioa:ontologyId names it
     version: str  # version, or an empty string if the document does not say one
     terms: Mapping[str, Term]
-    imports: tuple[str, ...] = ()  # ontologies that it extends; they are not fetched
     agents: Mapping[str, tuple[str, ...]] = {}  # capabilities that it gives to agents (ioa:hasCapability), by agent
 
     @property
     def ref(self) -> OntologyRef:
         return OntologyRef(self.id, self.version)
-
-    def of_kind(self, *kinds: Kind) -> list[Term]:
-        return sorted((term for term in self.terms.values() if term.kind in kinds), key=lambda term: term.iri)
 
 
 _NUMBERS: Final = re.compile(r"[vV]?([0-9]{1,9}(?:\.[0-9]{1,9}){0,3})")

@@ -151,7 +151,7 @@ def test_decisions_count_once_and_multiply() -> None:
     assert round(draft.quality, 6) == 0.72
     assert round(draft.judged(Decision("b", 0.5)).quality, 6) == 0.36
     decisions = [Decision("a", 0.9), Decision("a", 0.9), Decision("b", 0.5)]
-    assert Option(Given(FIELD), frozenset(decisions), frozenset()).quality == 0.45
+    assert Option(Given(FIELD), frozenset(decisions)).quality == 0.45
 
 
 @rows(

@@ -86,7 +86,6 @@ def test_rdf_xml_of_owl_and_obo_is_read() -> None:
     ontology = read(OWL_XML, "rdfxml")
     terms = {term.local_name: term for term in ontology.terms.values()}
     assert (ontology.id, ontology.version) == ("http://human.example", "1.2")
-    assert ontology.imports == ("http://upper.example",)
     kinds = {"Arm": "class", "Limb": "class", "part": "object_property", "length": "data_property"}
     assert {name: term.kind for name, term in terms.items()} == {**kinds, "mine": "individual"}
     assert terms["Arm"].labels == ("Arm",)

@@ -30,8 +30,7 @@ from bespeak.extensions.semantics.store import (
     compress,
     decompress,
     latest_of,
-    profile_record,
-    task_record,
+    record_id,
 )
 from bespeak.extensions.semantics.terms import OntologyRef
 from bespeak.state.store.commands.cases import Case, DecideCase, ListCases
@@ -201,7 +200,7 @@ async def test_agent_does_not_supersede_what_another_has_registered(store: Store
     assert isinstance(await register(store, operator), ArtifactRow)
 
 
-TASK = task_record("a" * 64, "t-1038")
+TASK = record_id("task", "a" * 64, "t-1038")
 
 
 async def do(store: Store, command: Command) -> Any:
@@ -231,7 +230,7 @@ async def test_renegotiated_profile_replaces_it(store: Store) -> None:
     await do(store, RecordProfile(TASK, "a", "d1", {}))
     assert await do(store, ReplaceProfile(TASK, "a", "d2", {"n": 2})) == RecordedProfile("d2", {"n": 2}, "a", 2)
     assert (await do(store, RecordProfile(TASK, "a", "d1", {}))).digest == "d2"
-    other = task_record("a", "t-2")
+    other = record_id("task", "a", "t-2")
     assert await do(store, ReplaceProfile(other, "a", "d1", {})) == RecordedProfile("d1", {}, "a", 1)
 
 
@@ -267,7 +266,12 @@ async def test_calls_that_begin_a_task_at_once_agree_on_one_profile(first: Store
 
 
 def test_agents_cannot_guess_the_tasks_of_others() -> None:
-    ids = {task_record("a", "b"), task_record("ab", ""), task_record("b", "a"), profile_record("a", "b")}
+    ids = {
+        record_id("task", "a", "b"),
+        record_id("task", "ab", ""),
+        record_id("task", "b", "a"),
+        record_id("profile", "a", "b"),
+    }
     assert len(ids) == 4
 
 

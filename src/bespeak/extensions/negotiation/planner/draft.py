@@ -339,7 +339,6 @@ def quality_of(decisions: Iterable[Decision]) -> float:
 class Option:
     value: Value
     decisions: frozenset[Decision]
-    calls: frozenset[PlannedCall]
 
     @cached_property
     def quality(self) -> float:
@@ -347,7 +346,7 @@ class Option:
 
     @cached_property
     def cost(self) -> float:
-        return cost_of(self.calls, self.decisions)
+        return cost_of(self.value.calls, self.decisions)
 
 
 @dataclass(frozen=True, eq=False)

@@ -163,7 +163,7 @@ class PlanSearch:
             noun = operation.nouns_of(field)[0] if len(operation.lists) > 1 else ""  # what it is told to list
             for called in self.call(operation, scope, depth - 1, noun):
                 for value, picked in self.picks(called, field, scope, depth - 1):
-                    found.append(Option(value, called.decisions | own | picked, value.calls))
+                    found.append(Option(value, called.decisions | own | picked))
         self._memo[key] = self._best(found)
         return self._memo[key]
 
@@ -177,7 +177,7 @@ class PlanSearch:
             if score >= _CLOSE * 0.9:
                 about = f"{need.text} of {searched.number if searched else ''} is {field.text}"
                 decisions = frozenset((Decision(about, score, 2 * (1 - score)),)) if score < 1 else frozenset()
-                option = Option(value, decisions, frozenset())
+                option = Option(value, decisions)
                 found.append((-option.quality, field.name != need.name, option))
         self._memo[key] = [option for *_, option in sorted(found, key=lambda one: one[:2])]
         return self._memo[key]
@@ -208,11 +208,11 @@ class PlanSearch:
 
     def _best(self, options: list[Option]) -> list[Option]:
         """Keep the cheapest ways, and the best for each set of words of the path that their calls deal with."""
-        ranked = sorted(options, key=lambda option: (option.cost - self.covered(option.calls), -option.quality))
+        ranked = sorted(options, key=lambda option: (option.cost - self.covered(option.value.calls), -option.quality))
         kept = ranked[:2]
-        seen = {self._words(option.calls) for option in kept}
+        seen = {self._words(option.value.calls) for option in kept}
         for option in ranked[2:]:
-            words = self._words(option.calls)
+            words = self._words(option.value.calls)
             if words not in seen and len(kept) < _KEPT:
                 seen.add(words)
                 kept.append(option)
@@ -269,7 +269,7 @@ class PlanSearch:
                         break
         call = self._make(operation, [(field, option.value) for field, option in bound])
         decisions = frozenset[Decision]().union(*(option.decisions for _, option in bound))
-        return Option(CallResult(call, WHOLE), decisions, call.before | {call})
+        return Option(CallResult(call, WHOLE), decisions)
 
     def _related(
         self,
@@ -303,10 +303,10 @@ class PlanSearch:
         """Return ways to supply a required input that is not given: a constant, or a value that is looked up."""
         fixed = field.facts.constant
         if fixed is not MISSING:
-            return [Option(Fixed(fixed), frozenset((Decision(f"{field.name} fixed", 1.0, 0.1),)), frozenset())]
+            return [Option(Fixed(fixed), frozenset((Decision(f"{field.name} fixed", 1.0, 0.1),)))]
         for _, value in sorted(field.facts.values or (), key=repr):
             if isinstance(value, str) and value == noun:
-                return [Option(Fixed(value), frozenset((Decision(f"{field.name} {value}", 0.97, 0.1),)), frozenset())]
+                return [Option(Fixed(value), frozenset((Decision(f"{field.name} {value}", 0.97, 0.1),)))]
         return self.computed(field, scope, depth) if field.tells else []
 
     def _make(self, operation: PlanOperation, bindings: list[tuple[PlanField, Value]]) -> PlannedCall:

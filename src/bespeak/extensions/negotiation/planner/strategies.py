@@ -76,9 +76,7 @@ class SingleSearch:
         for call in sorted(state.calls, key=lambda one: (not one.operation.impact, one.number)):
             score, near = (0.0, None) if call.is_per_row else self._answer(field, call.operation)
             if near is not None:
-                found.append(
-                    _with(state, field, Option(CallResult(call, near), frozenset(), frozenset((call,))), score)
-                )
+                found.append(_with(state, field, Option(CallResult(call, near), frozenset()), score))
             if found and call.operation.impact:
                 return found  # what a change answers is about the change, and nothing else is
         exact = [one for one in found if one.weakest == state.weakest]
@@ -179,15 +177,18 @@ class ListingSearch:
                 continue
             options = self._search.value(need, scope, self._depth - 1)
             if need.identifies & set(self._table.nouns):
-                options = [option for option in options if option.calls]  # a row has its own id, not the one given
+                options = [
+                    option for option in options if option.value.calls
+                ]  # a row has its own id, not the one given
             if not options:
                 return None
             best = min(
-                options, key=lambda one: (len(one.calls - {call for _, v in columns for call in v.calls}), one.cost)
+                options,
+                key=lambda one: (len(one.value.calls - {call for _, v in columns for call in v.calls}), one.cost),
             )
             columns.append((need, best.value))
             decisions |= best.decisions
-            for call in best.calls:
+            for call in best.value.calls:
                 if call.is_per_row and call.number not in per_row:
                     per_row.add(call.number)
                     decisions.add(Decision(f"for each {call.number}", 1.0, 1.5))
@@ -305,7 +306,7 @@ def deeds(search: PlanSearch, depth: int) -> tuple[list[Option], Miss | None]:
         doubt = "" if score > _CLASS else f"Is {operation.endpoint.method} what {wish.endpoint.method} means?"
         verb = frozenset((Decision(f"verb {operation.number}", score, 2 * (1 - score), doubt),))
         ways = [way for way in search.call(operation, search.given, depth) if not _makes_known(operation, way)]
-        options += [Option(way.value, way.decisions | verb, way.calls) for way in ways]
+        options += [Option(way.value, way.decisions | verb) for way in ways]
     if beyond is not None and (not ranked or ranked[0][0] < 1):
         reason = f"`{beyond.endpoint}` is {beyond.endpoint.semantic.impact}; the proposal claims less."
         return options, Miss(field="semantic.impact", reason=reason, nearest=beyond.endpoint)

@@ -357,7 +357,7 @@ def align(
 def _terms(ontology: Ontology, other: Ontology, namespace: Namespace) -> list[Term]:
     """Return the terms that need a counterpart: individuals only if they are concepts, capabilities and the like."""
     concepts = (namespace.terms, SKOS)
-    terms = ontology.of_kind("class", "individual", "object_property", "data_property")
+    terms = sorted(ontology.terms.values(), key=lambda term: term.iri)
     own = [one for one in terms if one.iri not in other.terms and not one.iri.startswith((OWL, RDF, RDFS, XSD))]
     own = [one for one in own if not one.deprecated]
     return [one for one in own if one.kind != "individual" or any(kind.startswith(concepts) for kind in one.types)]

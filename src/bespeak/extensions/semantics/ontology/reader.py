@@ -44,7 +44,6 @@ _SLOTS: Final[Mapping[str, str]] = {
     f"{OWL}someValuesFrom": "some",
     **dict.fromkeys((f"{OWL}unionOf", f"{OWL}intersectionOf"), "members"),
     f"{OWL}deprecated": "deprecated",
-    f"{OWL}imports": "imports",
     f"{OWL}versionInfo": "version",
     f"{OWL}versionIRI": "version_iri",
 }
@@ -204,7 +203,6 @@ class _OntologyBuilder:
             id=given_id or header or self._assume_id(headers, terms),
             version=given_version or self._version(header),
             terms=terms,
-            imports=graph.named(header, "imports"),
             agents=self._agents(),
         )
         if parse_version(made.version) is None:
