@@ -21,8 +21,6 @@ class TermBinding(msgspec.Struct, frozen=True):
 
 
 class ProfileContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Constraints for the interpretation of a profile."""
-
     domain: str | None = None  # IRI of the domain of knowledge
     term_bindings: tuple[TermBinding, ...] = ()
     source_lang: str | None = None

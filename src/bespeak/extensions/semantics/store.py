@@ -59,8 +59,6 @@ class Quota(msgspec.Struct, frozen=True):
 
 
 class Artifact(msgspec.Struct, frozen=True):
-    """A registered artifact with its content."""
-
     row: ArtifactRow
     content: bytes
 
@@ -286,8 +284,6 @@ class RevokeConfirmation(_Decision, frozen=True):
 
 
 class ListConfirmed(Command, frozen=True):
-    """List the confirmations in force."""
-
     def steps(self) -> Steps:
         """Return who has confirmed what, by the digest of an alignment."""
         rows = yield Statement(
@@ -327,8 +323,6 @@ class CountMappedCalls(Command, frozen=True):
 
 
 class ListMappedCalls(Command, frozen=True):
-    """List the history of mappings."""
-
     limit: int = MOST_MAPPINGS
 
     def steps(self) -> Result[list[MappedCalls]]:

@@ -17,8 +17,6 @@ Scope = Literal["exact", "related", "broad", "narrow", "hidden"]
 
 
 class Synonym(msgspec.Struct, frozen=True):
-    """Another name of a term, and how close it is."""
-
     text: str
     scope: Scope = "exact"
 

@@ -208,28 +208,23 @@ class PlanOperation:
 
     @cached_property
     def pages(self) -> Paging | None:
-        """How all pages are read; None if there is one page, or no way to the next."""
+        """How all pages are read: by a cursor, or by counting; None if there is one page, or no way to the next."""
+        if not self.lists:
+            return None
+        items = self.lists[0].dotted
         ahead = [field for field in self.outputs if not field.lists and field.term in NEXT and not field.inner]
         takes = [field for field in self.inputs if field.term in CURSORS | {"page", "offset"}]
         for field in takes:
             for cursor in ahead:
                 named = field.term in CURSORS or cursor.term == f"next_{field.term}"
                 is_link = cursor.facts.format in ("uri", "url")
-                if named and self.lists and not is_link and fit(field.facts, cursor.facts):
-                    return Paging(parameter=field.name, cursor=cursor.dotted, items=self.lists[0].dotted)
-        return self._numbered() if self.lists else None
-
-    def _numbered(self) -> Paging | None:
-        """Return how pages are read by their numbers, or by the number of elements before them."""
+                if named and not is_link and fit(field.facts, cursor.facts):
+                    return Paging(parameter=field.name, cursor=cursor.dotted, items=items)
+        more = next((one.dotted for one in self.outputs if not one.lists and one.term in _MORE), "")
         for field in self.inputs:
             counts = "pages" if field.term in PAGES else "elements" if field.term in OFFSETS else ""
             if counts and field.facts.kind == "integer":
-                return Paging(
-                    parameter=field.name,
-                    cursor=next((more.dotted for more in self.outputs if not more.lists and more.term in _MORE), ""),
-                    counts=counts,
-                    items=self.lists[0].dotted,
-                )
+                return Paging(parameter=field.name, cursor=more, counts=counts, items=items)
         return None
 
     @cached_property

@@ -34,8 +34,6 @@ _BEAM: Final = 12
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Values for some of the wanted fields."""
-
     values: tuple[tuple[PlanField, Value], ...]
     calls: frozenset[PlannedCall]
     decisions: frozenset[Decision]

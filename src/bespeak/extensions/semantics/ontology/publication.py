@@ -162,28 +162,30 @@ _REQUIRED: Final = ("ontologyId", "ontologyVersion", "capabilityRefs", "intentRe
 _SINGLE: Final = frozenset({"profileVersion", "profileContext", "domain", "sourceLang", "targetLang"})
 
 # The value of a SPARQL constraint is what the message quotes; `$this` is the profile.
-_INTENT_CAPABILITIES: Final = """
+_QUERIES: Final[Mapping[ProfileRule, str]] = {
+    rules.INTENT_CAPABILITIES: """
 SELECT $this ?value WHERE {
     $this ioa:intentRef ?intent . ?intent ioa:requiresCapability ?value .
     FILTER NOT EXISTS { $this ioa:capabilityRefs ?given . ?value (rdfs:subClassOf|owl:equivalentClass)* ?given }
-}"""
-_INTENT_DOMAIN: Final = """
+}""",
+    rules.INTENT_DOMAIN: """
 SELECT $this ?value WHERE {
     $this ioa:intentRef ?value ; ioa:profileContext/ioa:domain ?domain .
     FILTER EXISTS { ?value ioa:appliesToDomain ?any }
     FILTER NOT EXISTS { ?value ioa:appliesToDomain ?wide . ?domain ioa:subDomainOf* ?wide }
-}"""
-_BINDING_DOMAIN: Final = """
+}""",
+    rules.BINDING_DOMAIN: """
 SELECT $this ?value WHERE {
     $this ioa:profileContext ?context . ?context ioa:domain ?domain ; ioa:termBindings/ioa:sense ?value .
     FILTER NOT EXISTS { ?value a?/rdfs:subClassOf* ioa:Concept ; ioa:inDomain ?any }
-}"""
-_BINDING_CONFLICT: Final = """
+}""",
+    rules.BINDING_CONFLICT: """
 SELECT $this ?value WHERE {
     $this ioa:profileContext ?context . ?context ioa:domain ?domain ; ioa:termBindings/ioa:sense ?value .
     ?value a?/rdfs:subClassOf* ioa:Concept ; ioa:inDomain ?any .
     FILTER NOT EXISTS { ?value ioa:inDomain ?inner . ?inner ioa:subDomainOf* ?domain }
-}"""
+}""",
+}
 
 
 def profile_shapes(namespace: Namespace = DEFAULT) -> str:
@@ -222,12 +224,7 @@ def _consistency() -> Iterator[tuple[str, Node]]:
     yield _shape(rules.CAPABILITY_RANGE, provided, _of_class("Capability"), suffix="-capability")
     yield _shape(rules.CAPABILITY_TYPE, _PROFILE, _of_class("Capability"), "capabilityRefs")
     yield _shape(rules.INTENT_TYPE, _PROFILE, _of_class("Intent"), "intentRef")
-    for rule, query in (
-        (rules.INTENT_CAPABILITIES, _INTENT_CAPABILITIES),
-        (rules.INTENT_DOMAIN, _INTENT_DOMAIN),
-        (rules.BINDING_DOMAIN, _BINDING_DOMAIN),
-        (rules.BINDING_CONFLICT, _BINDING_CONFLICT),
-    ):
+    for rule, query in _QUERIES.items():
         said = {"a": Iri("sh:SPARQLConstraint"), "sh:message": _message(rule)}
         constraint = {**said, "sh:prefixes": Iri("shapes:"), "sh:select": query + "\n"}
         judged: Node = {"sh:severity": _severity(rule), "sh:sparql": constraint}
