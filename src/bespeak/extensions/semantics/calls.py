@@ -176,15 +176,11 @@ class CallJudge(SemanticLayer):
             return None
         while outer.parent is not None:
             outer = outer.parent
-        meaning, endpoint = meaning_of(outer), call.route.endpoint
+        meaning: Meaning | None = outer.request.semantic
+        endpoint = call.route.endpoint
         if meaning is None:
             return refuse_missing(call, self.spoken()) if self.requires(endpoint) else None
         return self.understand(call, meaning.profile, self.negotiate(meaning.profile, endpoint))
-
-
-def meaning_of(call: RoutedCall) -> Meaning | None:
-    meaning: Meaning | None = call.request.semantic
-    return meaning
 
 
 class TaskProfiles:
@@ -196,7 +192,7 @@ class TaskProfiles:
 
     def concerns(self, call: RoutedCall) -> bool:
         """Return True if a call needs the store to be understood, or its task may be paused."""
-        headers, known = call.request.headers, meaning_of(call) is not None
+        headers, known = call.request.headers, call.request.semantic is not None
         mine = TASK_ID in headers and (known or self._layer.judges(call.route))
         mine = mine or (SEMANTIC_PROFILE in headers and not known)
         return mine or self._layer.requires(call.route.endpoint) or self._pausing.concerns(call)
@@ -210,7 +206,7 @@ class TaskProfiles:
         if found is None or isinstance(found, PausedTask):
             return self._pausing.judge(call, found) or self._ask(call)
         assert isinstance(found, registry.RecordedProfile)
-        meaning = meaning_of(call)
+        meaning: Meaning | None = call.request.semantic
         if meaning is not None:
             return None if found.digest == meaning.digest else refuse_change(call, found.digest)
         reference = call.request.headers.get(SEMANTIC_PROFILE)
@@ -221,9 +217,9 @@ class TaskProfiles:
         return refused or (None if reference is None else self._ask(call))
 
     def _ask(self, call: RoutedCall) -> Command | Refused | None:
-        headers, meaning = call.request.headers, meaning_of(call)
+        meaning: Meaning | None = call.request.semantic
+        headers, owner = call.request.headers, call.agent_id or ""
         task_id = headers.get(TASK_ID)
-        owner = call.agent_id or ""
         if meaning is not None:
             if task_id is None:
                 return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -37,7 +37,7 @@ from bespeak.extensions.semantics.rules import DOWNGRADE, SIGNATURE
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import TASK_ID
 from bespeak.protocol.exchange.refusal import Fault, Refused
-from bespeak.runtime.answer import Answer, Effects, Envelope
+from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall, may_discover
 from bespeak.runtime.handling import effects, handler, refusal, stateful
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -58,7 +58,6 @@ PARAMETERS: Final[Mapping[str, Any]] = {  # parameters of the control exchange, 
     },
 }
 
-Result = Answer | Envelope | Effects | Refused
 Handler = Callable[[RoutedCall], Any]
 
 
@@ -82,11 +81,8 @@ def describing(describe: Handler) -> Handler:
 def proposing(propose: Handler) -> Handler:
     """Build the handler of PROPOSE on a server with a semantic layer. Proposals of endpoints stay what they are."""
 
-    def handle(call: RoutedCall) -> Result | Coroutine[Any, Any, Result]:
-        if PROFILE not in call.input:
-            answer: Result | Coroutine[Any, Any, Result] = propose(call)
-            return answer
-        return _propose_profile(call)
+    def handle(call: RoutedCall) -> Any:
+        return _propose_profile(call) if PROFILE in call.input else propose(call)
 
     return handle
 

@@ -333,6 +333,4 @@ def read_bytes(path: Path, limits: OntologyLimits = LIMITS) -> bytes | Diagnosti
 def load_ontology(path: Path, **given: Any) -> tuple[Ontology | None, list[Diagnostic]]:
     """Read the ontology of a file. `given` are the other arguments of `read_ontology`."""
     data = read_bytes(path)
-    if isinstance(data, Diagnostic):
-        return None, [data]
-    return read_ontology(data, str(path), **given)
+    return (None, [data]) if isinstance(data, Diagnostic) else read_ontology(data, str(path), **given)
