@@ -394,7 +394,6 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self.shared.pace.start(self.peer.agent_id or self.peer.address, self._proceed)
 
     def _gives_way(self) -> bool:
-        """Return True if the next request waits for its turn, because the last answer was large."""
         if not (self._large and self.reader.buffered):
             return False
         self._suspend()
@@ -414,7 +413,6 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         return None if waiting is None else self._wait(waiting)
 
     async def _wait(self, waiting: Coroutine[Any, Any, bytes]) -> None:
-        """Await an answer, then those of the following requests that have to be awaited too."""
         try:
             following: Coroutine[Any, Any, bytes] | None = waiting
             while following is not None:
@@ -437,7 +435,6 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             self.shared.orphans -= self._lost
 
     def _answer_all(self) -> Coroutine[Any, Any, bytes] | None:
-        """Answer requests one by one; stop at an answer that has to be awaited, and return it."""
         next_event = self.reader.next_event
         count = 0
         while not self.closing:
@@ -563,7 +560,6 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
                 self.transport.write_eof()
 
     def _leave(self) -> None:
-        """Close once all written bytes have been sent."""
         self._busy = False
         if not self._lost:
             self._leaving = True

@@ -61,7 +61,6 @@ def reserve_port(address: Address, *, shared: bool) -> tuple[socket.socket, Addr
 
 
 def _listen(addresses: Mapping[tuple[Any, ...], int], reuse_port: bool) -> list[socket.socket]:
-    """Open one listening socket per address, or none if one of them fails."""
     with contextlib.ExitStack() as opened:
         listeners = []
         for address, family in addresses.items():
@@ -231,7 +230,6 @@ class FaceServer:
     async def _connect(
         self, connection: FaceConnection[Any], accepted: socket.socket, ssl: tls.SSLContext | None
     ) -> None:
-        """Set up the connection of an accepted socket; TLS handshakes run concurrently."""
         timeouts = self._timeouts
         patience = timeouts.handshake if connection.overflow is None else min(timeouts.handshake, timeouts.linger)
         try:

@@ -123,19 +123,13 @@ def parse_uri(uri: str) -> Locator:
         raise _unusable(uri, "has an agent id that is not 64 lower-case hexadecimal digits")
     if agent is None and is_canonical_id(match["host"] or ""):
         raise _unusable(uri, "names an agent but no host; use agtp://<agent-id>@host")
-    if six is not None and not _is_ipv6(six):
-        raise _unusable(uri, "has brackets around a host that is not a valid IPv6 address")
+    try:
+        ipaddress.IPv6Address(six or "::")
+    except ValueError:
+        raise _unusable(uri, "has brackets around a host that is not a valid IPv6 address") from None
     if port is not None and not 0 < int(port) < 65536:
         raise _unusable(uri, "has a port outside 1 to 65535")
     return Locator(six or match["host"], int(port) if port else DEFAULT_PORT, agent)
-
-
-def _is_ipv6(text: str) -> bool:
-    try:
-        ipaddress.IPv6Address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _unusable(uri: str, reason: str) -> ConfigError:

@@ -186,9 +186,6 @@ def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     return None
 
 
-_ANY_PORT: Final = 0
-
-
 class AllowedHosts:
     """A list of `host`, `host:port` and networks such as `10.0.0.0/8`. Contains pairs of a host and a port."""
 
@@ -203,7 +200,7 @@ class AllowedHosts:
             return False
         host, port = item
         plain = _plain(host)
-        if (plain, port) in self._hosts or (plain, _ANY_PORT) in self._hosts:
+        if (plain, port) in self._hosts or (plain, 0) in self._hosts:  # 0 is any port
             return True
         literal = literal_address(plain)
         return literal is not None and any(literal in network for network in self.networks)
@@ -215,7 +212,7 @@ def parse_allowed(text: str) -> tuple[str, int] | IpNetwork:
             return ipaddress.ip_network(text)
         except ValueError as error:
             raise ConfigError(f"{text[:80]!r} is not a valid network: {error}") from error
-    address = parse_address(text, _ANY_PORT)
+    address = parse_address(text, default=0)
     if not text or text.startswith(":"):
         raise ConfigError(f"{text[:80]!r} names no host: write HOST, HOST:PORT or a network such as 10.0.0.0/8")
     return address.host.lower().removesuffix("."), address.port
@@ -307,7 +304,6 @@ def resolve_address(text: str, base: WebAddress, *, insecure: bool = False) -> W
 ErrorT = TypeVar("ErrorT", bound=BaseException)
 _PINNED_FOR: Final = 60.0  # seconds after which a name is resolved and checked again
 _MOST_ORIGINS: Final = 64
-_PINNED_TRANSPORT_LONGEST: Final = 300  # maximum characters of the text of an exception in a log
 _QUOTES: Final = re.compile("Protocol|Decod")  # exceptions of HTTP that quote what could not be read
 
 
@@ -325,7 +321,7 @@ def describe_failure(error: BaseException) -> str:
     if module == "smtplib":
         return f"{kind} {getattr(error, 'smtp_code', '')}".strip()
     is_plain = isinstance(error, OSError) or (module in ("httpx", "httpcore") and not _QUOTES.search(kind))
-    return (f"{kind}: {str(error)[:_PINNED_TRANSPORT_LONGEST]}" if str(error) else kind) if is_plain else kind
+    return f"{kind}: {str(error)[:300]}" if is_plain and str(error) else kind
 
 
 class PinnedTransport:
@@ -420,6 +416,7 @@ def trust(
 
 @cache
 def system_trust() -> ssl.SSLContext:
+    """Load the authorities of the operating system, where operators add their own; once, because it is slow."""
     return ssl.create_default_context()
 
 

@@ -138,7 +138,6 @@ class Additions(Follower):
             await self.follow(self._store)
 
     def fits(self, endpoint: Endpoint, recipe: Recipe | None = None) -> bool:
-        """Return True if an endpoint is valid beside the others and not yet there."""
         return self._register(StoredEndpoint(endpoint=endpoint, recipe=recipe), self._routes)[0] is not None
 
     async def add(self, endpoint: Endpoint, recipe: Recipe | None = None, origin: EndpointOrigin | None = None) -> None:

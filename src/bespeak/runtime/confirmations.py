@@ -63,7 +63,6 @@ class Confirmations:
         return UseCase(case_id, digest, call.principal.agent_id or "", parties_of(call))
 
     def judge(self, call: RoutedCall, found: Opened | Case | Conflict) -> OpenCase | Refused | None:
-        """Judge the result of the command, which may be a Conflict."""
         if isinstance(found, Opened):
             return required(found.case)
         if isinstance(found, Conflict) and found.reason == "too-many":
@@ -120,7 +119,6 @@ def open_confirmation(
 
 
 def _is_covered(call: RoutedCall) -> bool:
-    """Return True for a step of a composition that was confirmed as a whole."""
     parent = call.parent
     return parent is not None and (parent.route.is_confirmed or _is_covered(parent))
 
@@ -154,7 +152,6 @@ def required(case: Case) -> Refused:
 
 
 def refusal(conflict: Conflict, case_id: str) -> Refused:
-    """Build the refusal for a confirmation that does not admit the call."""
     reason = conflict.reason
     details: dict[str, Any] = {"type": "confirmation-required", "confirmation_id": case_id}
     if reason == "pending":

@@ -126,7 +126,6 @@ class Dispatcher:
         return self._settlement is not None
 
     async def finish(self) -> None:
-        """Wait until calls that were cancelled are recorded."""
         if self._settlement is not None:
             await self._settlement.finish()
 
@@ -170,7 +169,6 @@ class Dispatcher:
         return self._find(call, route, started)
 
     def _find(self, call: Call, route: Route | None, started: float) -> Answering:
-        """Find the endpoint of a call that does not simply name one, and answer it."""
         request = call.request
         if (
             route is not None
@@ -324,7 +322,6 @@ class Dispatcher:
         return response
 
     async def _complete(self, call: RoutedCall, outcome: Outcome) -> Response:
-        """Await a handler, and commit the changes of state it returns."""
         settled = outcome if isinstance(outcome, Response | Effects) else await outcome
         if isinstance(settled, Response) and call.joined is None:
             answer = settled if settled.code is None else self._record(call, settled)
@@ -354,7 +351,6 @@ class Dispatcher:
         return _answered(call, await self._complete(call, settled))
 
     async def _with_new_keys(self, request: Request) -> Response:
-        """Fetch the keys that verify credentials, then answer the request with them."""
         await self.server.principals.renew_keys()
         answer = self(request, renewed=True)
         return answer if isinstance(answer, Response) else await answer
@@ -420,7 +416,6 @@ class Dispatcher:
             return self._fail(call, route, error)
 
     async def _outlive(self, call: RoutedCall, route: Route, rest: Rest) -> Response | Effects:
-        """Make the answer of a call whose thread went on after it was cancelled."""
         try:
             return self._finish(call, route, await rest())
         except asyncio.CancelledError:

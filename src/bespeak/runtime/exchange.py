@@ -336,7 +336,6 @@ class RunningTrail:
         )
 
     async def start(self) -> None:
-        """Write a checkpoint over the records of earlier processes, then continue."""
         if self._checkpointer is None:
             await self._warn_of_unrecorded_end()
         elif self._ends:
@@ -360,6 +359,5 @@ class RunningTrail:
             )
 
     async def stop(self) -> None:
-        """Write the final checkpoint. No records may follow."""
         if self._checkpointer is not None and not self._ends:
             await self._checkpointer.stop()

@@ -114,7 +114,6 @@ def invalid(member: str, fault: str) -> RefusedError:
 
 
 def passed(value: T | Refused) -> T:
-    """Return a value, or end the handler with the refusal that took its place."""
     if isinstance(value, Refused):
         raise RefusedError(value)
     return value
@@ -161,7 +160,6 @@ def read_future(
 
 
 def invalid_time(member: str, fault: str) -> RefusedError:
-    """Return the exception for a time that cannot be used: 400."""
     return RefusedError(INVALID_TIME.refuse(f"`{member}` {fault}", field=f"/{member}"))
 
 

@@ -54,7 +54,6 @@ class SeenKeys:
             self.add(scope, key)
 
     def add(self, scope: str, key: str) -> bool:
-        """Add a key; return True if it is certainly new."""
         # The hash of strings is keyed with a random number per process: callers cannot aim at one bit.
         place = hash((scope, key)) % _BITS
         index, bit = place >> 3, 1 << (place & 7)
@@ -183,7 +182,6 @@ class Idempotency:
         return _in_progress(1.0) if held == claim.request_hash else _MISMATCH
 
     def load(self, keys: Sequence[tuple[str, str]]) -> None:
-        """Remember the keys in the store, if no other process can add any."""
         self._seen = SeenKeys(keys) if len(keys) <= MOST_LOADED else None
 
     def is_new(self, claim: KeyClaim) -> bool:
@@ -191,7 +189,6 @@ class Idempotency:
         return self._seen is not None and self._seen.add(claim.scope, claim.key)
 
     def find(self, claim: KeyClaim) -> FindKey:
-        """Return the command that looks up the stored answer of a claim in memory."""
         return FindKey(claim.scope, claim.key)
 
     def judge(self, claim: KeyClaim, found: Claimed | Recorded | InProgress | None) -> KeyClaim | KeptAnswer | Refused:
@@ -268,7 +265,6 @@ def is_final(response: Response) -> bool:
 def restore(
     kept: KeptAnswer, block: HeaderBlock, headers: tuple[tuple[str, str], ...], *more: tuple[str, str]
 ) -> Response:
-    """Return a stored answer with the headers of the current request."""
     if kept.content_type is not None:
         block = HeaderBlock(
             *(pair for pair in block.pairs if pair[0] != _CONTENT_TYPE), (_CONTENT_TYPE, kept.content_type)

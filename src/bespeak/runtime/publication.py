@@ -234,7 +234,6 @@ class Publication:
 
     @property
     def _is_selective(self) -> bool:
-        """True if agents are not disclosed to everyone."""
         return self.service.agent_disclosure != "public"
 
     @property

@@ -379,7 +379,6 @@ def _versioned(block: HeaderBlock, changes: int) -> HeaderBlock:
 
 
 def _pair(endpoint: Endpoint) -> tuple[str, tuple[str | None, ...] | str]:
-    """Return method and path, independent of parameter names."""
     template = parse_template(endpoint.path)
     return endpoint.method, endpoint.path if isinstance(template, Fault) else tuple(template.segments)
 

@@ -183,7 +183,6 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 def read_number(text: str) -> Any:
-    """Parse a number; return other text unchanged."""
     whole = read_integer(text)
     if isinstance(whole, int) or _NUMBER.fullmatch(text) is None:
         return whole
@@ -192,7 +191,6 @@ def read_number(text: str) -> Any:
 
 
 def read_boolean(text: str) -> Any:
-    """Parse 'true' or 'false'; return other text unchanged."""
     return {"true": True, "false": False}.get(text, text)
 
 

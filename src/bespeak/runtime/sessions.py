@@ -95,7 +95,6 @@ class Sessions:
         return BindSession(session_id, agent_id, tls_identity, self.settings.idle, resuming)
 
     def judge(self, call: Call, found: Any) -> Refused | None:
-        """Judge the result of the command, which may be a Conflict."""
         if call.principal.agent_id is None:
             return self._refuse_other_owner(call) if isinstance(found, Conflict) else None
         session_id = call.request.headers[SESSION_ID]

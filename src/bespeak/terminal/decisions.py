@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -50,7 +51,11 @@ def carry_out(
     """
     document = server_document(target)
     is_off = document.audit.recording(lasting=True) == "off"  # a store that a command can open outlives its process
-    server_id = "" if is_off else document.main.server_id or _declared_id(target)
+    server_id = "" if is_off else document.main.server_id
+    if not (is_off or server_id):
+        load = click.get_current_context().find_object(TargetLoader)
+        with suppress(BespeakError):  # the application or document of the target cannot be loaded
+            server_id = "" if load is None else load.service(target).identity.server_id
     if not server_id:
         if not is_off:
             click.echo("the audit trail has no record of this: the deployment does not name its server_id", err=True)
@@ -77,12 +82,3 @@ def carry_out(
             await trail.stop()
 
     return visit_store(target, override, record)
-
-
-def _declared_id(target: str) -> str:
-    """Return the server_id that the application or document of a target names; empty if it cannot be loaded."""
-    load = click.get_current_context().find_object(TargetLoader)
-    try:
-        return "" if load is None else load.service(target).identity.server_id
-    except BespeakError:
-        return ""

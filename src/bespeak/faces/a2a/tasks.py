@@ -236,7 +236,6 @@ class SkillTasks:
             return await self.reread(held)
 
     async def _cancel_here(self, running: _Running) -> None:
-        """Stop the call of a task; if it follows a workflow, cancel that, and let the call tell how it ends."""
         running.canceled = True
         run = await self.find_run(running.held)
         if run is None:
@@ -283,7 +282,6 @@ class SkillTasks:
             self._waiting.discard(event)
 
     async def _carry_out(self, task_id: str, call: asyncio.Task[TaskChange]) -> None:
-        """Await the work of a task and store how it ended, whatever happens."""
         running = self._running[task_id]
         try:
             change = await call
@@ -335,7 +333,6 @@ class SkillTasks:
             event.set()
 
     async def _renew(self) -> None:
-        """Prolong the leases of running tasks, and cancel those that are to be."""
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LEASE / 3):

@@ -15,7 +15,6 @@ from bespeak.faces.http.face import connection_of
 from bespeak.faces.http.translation import read_headers
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
-from bespeak.protocol.exchange.headers import MEDIA_AGIS
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
@@ -74,7 +73,7 @@ class DispatchBackend:
         """Return a document of what exists for the caller. Whether the caller may discover was judged before."""
         principal: Principal = request.scope[PRINCIPAL]
         publication = self._server.table_for(principal.agent_id).publication
-        made = publication.agis_for if media_type == MEDIA_AGIS else publication.manifest_for
+        made = publication.agis_for if media_type == names.MEDIA_AGIS else publication.manifest_for
         return made(principal).body
 
     @property

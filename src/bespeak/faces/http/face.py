@@ -107,7 +107,6 @@ class Origins:
 
 
 def _place(text: str) -> tuple[str, str, int] | None:
-    """Parse an origin into scheme, host and port; return None if it is not valid."""
     try:
         parts = split_url(text)
         host, port = parts.hostname, parts.port
@@ -182,7 +181,6 @@ class HttpFace:
             await send({"type": "websocket.close", "code": 1008, "reason": "This service does not support WebSockets."})
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> HttpResponse | None:
-        """Answer a request; return None if the answer was a stream, which has been sent."""
         connection = connection_of(scope)
         headers = read_headers(scope["headers"], self.limits.headers)
         if isinstance(headers, Malformed):
@@ -362,7 +360,6 @@ def _options(site: Site, method: str, path: str, http_method: str) -> HttpRespon
 
 
 def _advise(site: Site, path: str, http_method: str) -> HttpResponse:
-    """Answer a path that names no verb: list the endpoints on it."""
     offered = site.offered_at(path)
     if http_method == "OPTIONS" and (offered or path == "*"):
         return HttpResponse(status.NO_CONTENT, [(b"allow", b"OPTIONS")], b"")

@@ -217,7 +217,6 @@ class FileFace:
         return self._server.routes.find_public(target.method, target.path)
 
     def _sends_raw(self, target: RequestTarget | None, headers: Mapping[str, str]) -> bool:
-        """Return True for an endpoint that returns a file, unless the caller asks for JSON."""
         route = None if target is None or "json" in headers.get(ACCEPT, "").lower() else self._route(target)
         return route is not None and is_file(route.endpoint.output_schema)
 
@@ -226,7 +225,6 @@ _OK: Final = HttpResponse(status.OK, [NO_STORE], b"")
 
 
 async def _receive(form: FormReader, receive: Receive) -> Malformed | None:
-    """Read a form from an ASGI server."""
     while True:
         message = await receive()
         if message["type"] != "http.request":
@@ -240,7 +238,6 @@ async def _receive(form: FormReader, receive: Receive) -> Malformed | None:
 
 
 def _with_file(reply: HttpResponse, download: Download, headers: Mapping[str, str]) -> HttpResponse:
-    """Put a file in the place of the body, or the part of it that the caller wants."""
     kept: Headers = [pair for pair in reply.headers if pair[0] not in (b"content-type", b"content-length")]
     part = _part(headers.get("range", ""), download.size)
     number = status.OK

@@ -13,14 +13,7 @@ from bespeak.contract.http_route import split_verb
 from bespeak.faces.http.asgi import Headers, HttpResponse, Receive, Scope
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
-from bespeak.protocol.exchange.headers import (
-    MEDIA_AGTP,
-    MEDIA_JSON,
-    MEDIA_PROBLEM,
-    MEDIA_SSE,
-    METHOD_GRAMMAR,
-    HeaderBlock,
-)
+from bespeak.protocol.exchange.headers import MEDIA_AGTP, HeaderBlock
 from bespeak.protocol.exchange.messages import Batch, Connection, Malformed, Request, Response
 from bespeak.protocol.wire.head import ONCE
 
@@ -145,8 +138,9 @@ def read_headers(pairs: Headers, most: int) -> dict[str, str] | Malformed:
                 return Malformed(status.BAD_REQUEST, "invalid-header", f"The header {key} occurs twice.")
             text = f"{headers[key]}, {text}"
         headers[key] = text
-    if AGIS_GRAMMAR in headers and headers.setdefault(METHOD_GRAMMAR, headers[AGIS_GRAMMAR]) != headers[AGIS_GRAMMAR]:
-        message = f"{AGIS_GRAMMAR} and {METHOD_GRAMMAR} name different grammars; send one of them."
+    grammar = headers.get(AGIS_GRAMMAR)
+    if grammar is not None and headers.setdefault(names.METHOD_GRAMMAR, grammar) != grammar:
+        message = f"{AGIS_GRAMMAR} and {names.METHOD_GRAMMAR} name different grammars; send one of them."
         return Malformed(status.BAD_REQUEST, "invalid-header", message)
     # Only a key of this kind: the header may hold one for a gateway in front of the service.
     if API_KEY in headers and headers[API_KEY].strip().startswith("bsk_"):
@@ -231,7 +225,7 @@ def to_http(response: Response, block: Headers, challenge: bytes) -> HttpRespons
     elif number != status.NOT_MODIFIED:
         number, body = problem(number, body)
         headers = [pair for pair in headers if pair[0] != b"content-type"]
-        headers.append((b"content-type", MEDIA_PROBLEM.encode()))
+        headers.append((b"content-type", names.MEDIA_PROBLEM.encode()))
         if number == status.UNAUTHORIZED:
             headers.append((b"www-authenticate", challenge))
         elif number == status.METHOD_NOT_ALLOWED:
@@ -259,13 +253,13 @@ def to_part(batch: Batch, media_type: str, before: int) -> bytes:
         events.append((b"error", problem(batch.failure.status, batch.failure.body)[1]))
     elif batch.ended:
         events.append((b"end", b'{"items":%d}' % (before + len(batch.items))))
-    form = b"event: %b\ndata: %b\n\n" if media_type == MEDIA_SSE else b'{"%b":%b}\n'
+    form = b"event: %b\ndata: %b\n\n" if media_type == names.MEDIA_SSE else b'{"%b":%b}\n'
     return b"".join([form % event for event in events])
 
 
 def _encode(name: str, value: str) -> tuple[bytes, bytes]:
     if value == MEDIA_AGTP:
-        value = MEDIA_JSON
+        value = names.MEDIA_JSON
     if not value.isprintable():
         # A line break would begin another header.
         value = "".join(char if char.isprintable() else " " for char in value)

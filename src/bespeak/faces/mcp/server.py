@@ -267,7 +267,6 @@ class ToolServer:
         return tool.is_irreversible and endpoint.confirm is None and not self._backend.is_confirmed(endpoint)
 
     def fail(self, tool: Tool, error: Exception) -> dict[str, Any]:
-        """Log an error of our own; return the result of the call."""
         _logger.error("%s failed", tool.name, exc_info=error)
         return result_of(tool, refused(_FAILED))
 
@@ -326,7 +325,6 @@ class ToolServer:
     async def _agree(
         self, context: Context, params: Params, tool: Tool, arguments: dict[str, Any]
     ) -> Outcome | Asked | None:
-        """Let the user agree to a call; return None if it is admitted, once."""
         calls = await self._backend.calls(tool.endpoint, arguments, context.request)
         if isinstance(calls, Fault):
             return refused(unlisted(tool.name, calls))

@@ -108,7 +108,6 @@ def estimated_bits(session_id: str) -> float:
 
 
 def _entropy(items: Sequence[Hashable]) -> float:
-    """Return the bits per item by frequency."""
     count = len(items)
     return sum(-n / count * log2(n / count) for n in Counter(items).values())
 

@@ -90,11 +90,8 @@ class Batch(msgspec.Struct, frozen=True, gc=False):
 class Stream(Protocol):
     """The items of one answer. Whoever takes it must call `aclose` in the end."""
 
-    async def next(self) -> Batch:
-        """Wait for the next items. The handler does not go on before they are asked for."""
-
-    def aclose(self) -> Coroutine[Any, Any, None]:
-        """End the handler, unless it has ended."""
+    async def next(self) -> Batch: ...  # the handler does not go on before the next items are asked for
+    def aclose(self) -> Coroutine[Any, Any, None]: ...  # ends the handler, unless it has ended
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):
@@ -108,7 +105,6 @@ class Response(msgspec.Struct, frozen=True, gc=False):
     stream: Stream | None = None  # items that follow, if the caller asked for a stream; then the body is empty
 
     def header(self, name: str) -> str | None:
-        """Return a header by name in any case."""
         wanted = name.lower()
         for pairs in (self.headers, self.block.pairs):
             for candidate, value in pairs:
@@ -134,8 +130,8 @@ PATIENCE: Final[ContextVar[float | None]] = ContextVar("bespeak_patience", defau
 class Joining(Protocol):
     """The call behind a Context."""
 
-    def join(self, method: str, given: dict[str, Any], path: str = "/", *, prefix: str = "") -> str:
-        """Add a standard method that is carried out in the transaction of the answer; return the id that it gives."""
+    # Adds a standard method that is carried out in the transaction of the answer; returns the id that it gives.
+    def join(self, method: str, given: dict[str, Any], path: str = "/", *, prefix: str = "") -> str: ...
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -236,10 +232,5 @@ class Context(msgspec.Struct, frozen=True):
 class Handler(Protocol):
     """Answers requests. A response that is ready is returned at once; a coroutine means a real wait."""
 
-    def __call__(self, request: Request) -> Response | Coroutine[Any, Any, Response]:
-        """Answer a request. Never raises: internal errors become responses too."""
-        ...
-
-    def malformed(self, fault: Malformed, connection: Connection) -> Response:
-        """Answer bytes that are not a valid request."""
-        ...
+    def __call__(self, request: Request) -> Response | Coroutine[Any, Any, Response]: ...  # never raises
+    def malformed(self, fault: Malformed, connection: Connection) -> Response: ...  # answers what is not a request

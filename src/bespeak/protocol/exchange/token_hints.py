@@ -25,8 +25,6 @@ Wanted = dict[str, Any]  # requested members by name; None for all of a member, 
 Place = tuple[str, ...]  # place in an output: member names and LIST
 _SHOWN: Final = 80
 _DATE: Final = len("2026-12-01")
-_DAY: Final = timedelta(days=1)
-_NO_TIME: Final = timedelta()
 
 
 class TokenHints(msgspec.Struct, frozen=True):
@@ -65,19 +63,13 @@ def read_fields(text: str) -> Wanted | str:
             return f"{name[:_SHOWN]!r} is not a field name; write names separated by commas, like id,owner.name."
         if len(parts) > MOST_LEVELS:
             return f"{name[:_SHOWN]!r} has more than {MOST_LEVELS} levels."
-        _want(wanted, parts)
+        *around, last = parts
+        place: Wanted | None = wanted
+        for part in around:
+            place = None if place is None else place.setdefault(part, {})
+        if place is not None:  # else all of a member around it is wanted
+            place[last] = None
     return wanted
-
-
-def _want(wanted: Wanted, parts: list[str]) -> None:
-    """Add one field. A request for all of a member wins over one for a part of it."""
-    *around, last = parts
-    for part in around:
-        inner = wanted.setdefault(part, {})
-        if inner is None:
-            return
-        wanted = inner
-    wanted[last] = None
 
 
 def read_since(text: str) -> datetime | None:
@@ -147,7 +139,7 @@ def _is_unchanged(value: Any, place: Place, since: datetime) -> bool:
         value = value[name]
     moment = read_moment(value) if type(value) is str else None
     # A date is a whole day: the change may have come at its end.
-    return moment is not None and since - moment >= (_DAY if len(value) <= _DATE else _NO_TIME)
+    return moment is not None and since - moment >= timedelta(days=1 if len(value) <= _DATE else 0)
 
 
 def _wrong(name: str, why: str) -> Refused:

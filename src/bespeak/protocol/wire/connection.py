@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Final, Generic, Protocol, TypeVar
 
 from bespeak.errors import LocalProtocolError
+from bespeak.protocol.status import NO_CONTENT, NOT_MODIFIED
 from bespeak.protocol.wire import abnf
 from bespeak.protocol.wire.head import (
     INVALID_STATUS_LINE,
@@ -61,12 +62,10 @@ class MessageReader(Generic[HeadT, MessageT_co]):
 
     @property
     def buffered(self) -> int:
-        """Bytes received and not yet returned as a message."""
         return len(self._buffer) - self._start
 
     @property
     def held(self) -> int:
-        """Bytes of memory that the buffer takes."""
         return len(self._buffer)
 
     def discard(self) -> None:
@@ -152,7 +151,6 @@ class MessageReader(Generic[HeadT, MessageT_co]):
         return NEED_DATA
 
     def _trim(self) -> None:
-        """Release the bytes of messages that were returned."""
         start = self._start
         self._buffer = bytearray(self._buffer[start:])
         self._scanned = max(0, self._scanned - start)
@@ -185,8 +183,6 @@ def _response_heads(limits: Limits) -> Memory[ResponseHead | Malformed]:
 
 
 Pairs = Collection[tuple[str, str]]  # headers as pairs of name and value
-_NO_CONTENT: Final = 204
-_NOT_MODIFIED: Final = 304
 
 
 def encode_request(method: str, target: str, headers: Pairs = (), body: bytes = b"") -> bytes:
@@ -201,9 +197,9 @@ def encode_request(method: str, target: str, headers: Pairs = (), body: bytes = 
 
 def encode_response(status: int, reason: str, block: bytes = b"", headers: Pairs = (), body: bytes = b"") -> bytes:
     """Encode a response. `block` holds header lines that are already encoded and trusted."""
-    if status in (_NO_CONTENT, _NOT_MODIFIED):
+    if status in (NO_CONTENT, NOT_MODIFIED):
         body = b""
-        if status == _NO_CONTENT:
+        if status == NO_CONTENT:
             # Core 2.4: 204 MUST NOT carry Content-Type.
             block = b"".join(line for line in block.splitlines(True) if not line.lower().startswith(b"content-type:"))
             headers = [(name, value) for name, value in headers if name.lower() != "content-type"]
@@ -266,7 +262,6 @@ class ClientConnection(ResponseReader):
         return data
 
     def next_event(self) -> ResponseMessage | Malformed | Pause:
-        """Return the next response, the fault that ended reading, or a Pause."""
         if not self.awaited and self.buffered:
             message = "The server sent a response that no request asked for."
             return self._fail(Malformed(400, "unexpected-response", message))

@@ -11,7 +11,6 @@ from base64 import b64decode
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as member
-from functools import cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote_plus
 
@@ -34,7 +33,7 @@ from bespeak.contract.http_route import (
 )
 from bespeak.contract.schema.validation import Validator, Violation
 from bespeak.protocol import status
-from bespeak.protocol.address_guard import describe_failure
+from bespeak.protocol.address_guard import describe_failure, system_trust
 from bespeak.protocol.exchange.headers import FORM
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer
@@ -61,7 +60,6 @@ def form_body(fields: Mapping[str, UpstreamField], faults: list[Violation]) -> b
 
 
 def form_pairs(fields: Mapping[str, UpstreamField], faults: list[Violation]) -> list[tuple[str, str]]:
-    """Return the names and encoded values of fields for a query or a form."""
     return [
         pair
         for name, field in fields.items()
@@ -162,7 +160,6 @@ class RequestPlan:
             return [unusable("", f"the input does not fit into a URL: {error}")]
 
     def _fill_url(self, remaining: dict[str, Any], faults: list[Violation]) -> tuple[str, str]:
-        """Return the URL without its query, and its own query, with input fields filled in."""
         given = {name: remaining.pop(name, None) for name in self._handler.path_fields}
 
         def fill(template: str, encode: Encode) -> str:
@@ -327,7 +324,6 @@ class UpstreamPool:
         return found
 
     async def aclose(self) -> None:
-        """Close the pooled connections. A later call opens new ones."""
         transports = list(self._transports.values())
         self._transports.clear()
         for transport in transports:
@@ -341,9 +337,3 @@ def _most_calls() -> int:
 
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return _UNLIMITED if files == resource.RLIM_INFINITY else max(1, files // 8)
-
-
-@cache
-def system_trust() -> ssl.SSLContext:
-    """Load the operating system's trust store, where operators add their own CAs; once, because it is slow."""
-    return ssl.create_default_context()

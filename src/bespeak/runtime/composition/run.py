@@ -41,7 +41,6 @@ class Failure(msgspec.Struct, frozen=True):
 
     @property
     def is_transient(self) -> bool:
-        """True if the same call may succeed later."""
         return self.retry_after is not None
 
 
@@ -222,7 +221,6 @@ class Run(Engine):
             return await self._give_up(unmet(plan.steps[-1], "", error))
 
     async def _step(self, step: StepPlan, flags: int) -> Failure | None:
-        """Run one step, for each element if it has a list; return its failure."""
         try:
             if step.when is not None and not step.when(self._values, None):
                 return None
@@ -263,7 +261,6 @@ class Run(Engine):
         return done
 
     async def _once(self, step: StepPlan, number: str, item: Any, flags: int) -> Any:
-        """Run a step for one element, with all pages; return the output or a Failure."""
         bound = self._routes[step]
         if flags:
             bound = (bound[0], bound[1], bound[2] | flags)

@@ -63,7 +63,6 @@ class Evaluator:
         return Evaluated(value) if failure is None else Evaluated(code="expression-failed", message=failure)
 
     def _evaluate(self, program: Any, variables: dict[str, Any]) -> tuple[Any, str | None]:
-        """Return the value of a program, or why it has none."""
         try:
             found = program.eval(data=variables)
             if found.type() == self._cel.Type.ERROR:

@@ -137,7 +137,6 @@ class Expressions:
             return told
 
     async def _take(self) -> tuple[_ExpressionProcess, bool]:
-        """Return a process, and whether it is new."""
         while self._idle:
             helper = self._idle.pop()
             if helper.process.poll() is None:

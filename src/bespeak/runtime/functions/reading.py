@@ -134,7 +134,6 @@ def _output(returns: Any) -> Schema:
 
 
 def items_schema(item: Any) -> Schema:
-    """Build the schema of a collected stream: an object with the items."""
     try:
         schema, definitions = _returned(item)
     except ContractError as error:

@@ -59,7 +59,6 @@ def freshness_gate(call: Call) -> Refused | None:
 
 
 def _authenticated(call: Call, authenticator: Authenticator, scope: str | None) -> Principal | Refused | Outdated:
-    """Return the principal that the credentials prove; an anonymous one if there are no credentials and no claim."""
     found = authenticator.authenticate(call.request)
     if isinstance(found, (Refused, Outdated)):
         return found

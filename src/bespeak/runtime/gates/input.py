@@ -121,7 +121,6 @@ def build_input_gate(read: Callable[[Request, RoutedCall], Any]) -> Callable[[Ro
 
 
 def step_input_gate(call: RoutedCall) -> Refused | None:
-    """Validate the input that a composition has put together."""
     try:
         if call.route.input.is_valid(call.input):
             return None

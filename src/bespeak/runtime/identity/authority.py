@@ -177,7 +177,6 @@ class Grant(msgspec.Struct, frozen=True):
     authority: Authority | None = None  # of the granter; None, so not in force, for a grant of an earlier release
 
     def holds_for(self, endpoint: Endpoint) -> bool:
-        """Return True if the grant is for calls of an endpoint."""
         if self.methods and endpoint.method not in self.methods:
             return False
         if self.paths and endpoint.path not in self.paths:

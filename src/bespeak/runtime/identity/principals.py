@@ -258,7 +258,6 @@ def _principal_of(agent: Agent, scopes: Scopes) -> Principal:
 
 
 def _read_claim(scope: str | None) -> Scopes | Refused | None:
-    """Parse Authority-Scope; return None if nothing is claimed."""
     if not scope:
         return None if scope is None else NO_SCOPES
     claimed = parse_scopes(scope)

@@ -105,7 +105,6 @@ def _read(call: RoutedCall, now: float) -> WantedDelegation:
 
 
 def _read_deadline(call: RoutedCall, now: float) -> float:
-    """Return the deadline, limited by the server's maximum."""
     wanted = read_future(call.input, "deadline", now=now + 1, most=math.inf)
     return min(wanted or now + LIFETIME, now + LONGEST_LIFETIME)
 
@@ -180,7 +179,6 @@ def _issue(call: RoutedCall, key: PrivateKey, wish: WantedDelegation, now: float
 
 
 def _accept(call: RoutedCall, wish: WantedDelegation) -> Chain:
-    """Append the hop that the caller has signed to its chain."""
     before = "" if wish.parent is None else f"{wish.parent.header}, "
     chain = passed(call.server.principals.chain(wish.delegate, before + wish.token))
     hop = chain.hops[-1]

@@ -169,7 +169,6 @@ def lifecycle(change: LifecycleChange) -> Callable[[RoutedCall], Effects | Refus
 
 
 def _refuse_change(caller: Principal, agent_id: str, change: LifecycleChange) -> Refused | None:
-    """Return a refusal if the caller may not do this to an agent; None if it may."""
     event = change.method.name
     if (change.by_itself and caller.agent_id == agent_id) or caller.scopes.covers(MANAGE):
         return None
@@ -234,7 +233,6 @@ def suspend(call: RoutedCall) -> Effects:
 
 
 def hash_nonce(nonce: str) -> str:
-    """Return the digest under which a nonce is stored."""
     return hashlib.sha256(nonce.encode()).hexdigest()
 
 

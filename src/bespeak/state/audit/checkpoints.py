@@ -18,7 +18,7 @@ from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.audit import record as records
 from bespeak.state.audit.trail import ChainSealer, StreamHead
 from bespeak.state.identity.key_files import SigningKey, TrustedKeys, check_signature
-from bespeak.state.store.commands.audit import AppendCheckpoint, AuditExtent, LastCheckpoint, ScanOtherStreams
+from bespeak.state.store.commands.audit import AppendCheckpoint, AuditExtent, LastCheckpoint, ScanAudit
 from bespeak.state.store.store import Command, Conflict, Store, level_of
 
 CHECKPOINT: Final = "checkpoint+jwt"  # type in the header, so that a record cannot pass as a checkpoint
@@ -243,7 +243,7 @@ class Checkpointer:
         else:
             after = max(self._position - _SLACK, 0)
         while after < extent:
-            rows = await self._store.read(ScanOtherStreams(after, current, _PAGE))
+            rows = await self._store.read(ScanAudit(after, _PAGE, other_than=current))
             for row in rows:
                 self._follow(records.KeptRecord(*row), found)
             if len(rows) < _PAGE:
@@ -291,5 +291,4 @@ class Checkpointer:
         return ENDS if ended or self._wanted == ENDS else change
 
     def _changes(self, last: _Last) -> bool:
-        """Return True if the trail is signed and shall not be any more, or the reverse."""
         return (last.signing == ENDS) != (self._wanted == ENDS)

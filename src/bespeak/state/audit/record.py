@@ -111,6 +111,9 @@ def make_payload(
     given = request.headers
     agent_id = principal.agent_id
     principal_id = None if agent_id is None else principal.principal_id
+    proof = principal.verified or ("known" if principal.known else "asserted")
+    if principal.key_id is not None:
+        proof = f"{proof}:{principal.key_id}"  # which key it was, if one was stolen
     # In the order of the members: naming each of them takes seven times as long, for every record.
     return Payload(
         server_id,
@@ -127,7 +130,7 @@ def make_payload(
         given[TASK_ID][:_LONGEST] if TASK_ID in given else None,
         given[CONFIRMATION_ID][:_LONGEST] if CONFIRMATION_ID in given else None,
         agent_id,
-        None if agent_id is None else _assurance(principal),
+        None if agent_id is None else proof,
         principal_id,
         principal_id,
         () if agent_id is None else principal.delegators,
@@ -139,11 +142,6 @@ def make_payload(
         None if request.connection.face == "agtp" else request.connection.face,
         semantic_mapping,
     )
-
-
-def _assurance(principal: Principal) -> str:
-    proof = principal.verified or ("known" if principal.known else "asserted")
-    return proof if principal.key_id is None else f"{proof}:{principal.key_id}"  # which key it was, if one was stolen
 
 
 def _bounded(recorded: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,19 +192,16 @@ _PLACE: Final = msgspec.json.Decoder(RecordPlace)
 
 
 def place_in(jws: Jws) -> RecordPlace | None:
-    """Return the place that a payload claims; None if it claims no place."""
     place = jws.read_payload(_PLACE)
     return None if isinstance(place, Fault) else place
 
 
 def place_of(jws: str) -> RecordPlace | None:
-    """Return the place that a record claims, without verifying its signature."""
     compact = parse_compact(jws)
     return None if compact is None else place_in(compact)
 
 
 def payload_of(jws: str) -> dict[str, Any] | None:
-    """Return the payload of a record, without verifying its signature."""
     compact = parse_compact(jws)
     if compact is None:
         return None

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Protocol
 
 import msgspec
 
@@ -29,31 +28,18 @@ _LONGEST_LINE: Final = 4 * 1024 * 1024
 _encode = msgspec.json.Encoder().encode
 
 
-class Trail(ABC):
+class Trail(Protocol):
     """Records and checkpoints as they were written. Read checkpoints first: the records they bind then exist."""
 
-    @abstractmethod
-    def checkpoints(self) -> AsyncIterator[KeptCheckpoint]:
-        """Iterate over all checkpoints."""
-
-    @abstractmethod
-    def records(self) -> AsyncIterator[KeptRecord]:
-        """Iterate over all records."""
-
-    @abstractmethod
-    async def find(self, audit_id: str) -> KeptRecord | None:
-        """Return the record of an Audit-ID."""
-
-    @abstractmethod
-    async def find_checkpoint(self, checkpoint_id: str) -> KeptCheckpoint | None:
-        """Return the checkpoint of an id, even if it was written after `checkpoints` ended."""
-
-    @abstractmethod
-    async def agents(self) -> int:
-        """Return the number of agents with records."""
+    def checkpoints(self) -> AsyncIterator[KeptCheckpoint]: ...
+    def records(self) -> AsyncIterator[KeptRecord]: ...
+    async def find(self, audit_id: str) -> KeptRecord | None: ...
+    # Even one that was written after `checkpoints` ended.
+    async def find_checkpoint(self, checkpoint_id: str) -> KeptCheckpoint | None: ...
+    async def agents(self) -> int: ...  # number of agents with records
 
 
-class StoreTrail(Trail):
+class StoreTrail:
     """The trail in a store, which may be written to meanwhile."""
 
     def __init__(self, store: Store, *, page: int = _PAGE) -> None:
@@ -113,7 +99,7 @@ def _line(kind: str, row: KeptRecord | KeptCheckpoint) -> bytes:
     return _encode({"type": kind, **msgspec.structs.asdict(row)}) + b"\n"
 
 
-class FileTrail(Trail):
+class FileTrail:
     """The trail in an exported file. The index of ids is in a temporary database, not in memory."""
 
     def __init__(self, path: Path) -> None:

@@ -11,18 +11,9 @@ from typing import Final, Literal
 import msgspec
 
 from bespeak.protocol.exchange.instant import read_instant
+from bespeak.state.audit import record as records
 from bespeak.state.audit.checkpoints import BEGINS, ENDS, Checkpoint, read_checkpoint
-from bespeak.state.audit.record import (
-    DIGEST_SIZE,
-    FIRST,
-    KeptCheckpoint,
-    KeptRecord,
-    RecordPlace,
-    jws_id,
-    parse_compact,
-    place_in,
-    roll,
-)
+from bespeak.state.audit.record import FIRST, KeptCheckpoint, KeptRecord, RecordPlace, jws_id, parse_compact
 from bespeak.state.audit.trail import RECORD, Trail
 from bespeak.state.identity.jws import Jws
 from bespeak.state.identity.key_files import SignatureStatus, TrustedKeys, check_signature
@@ -75,7 +66,7 @@ class StreamCheck:
     def __init__(self, stream: str, claims: Iterable[StreamClaim] = ()) -> None:
         """Check a stream against the claims of checkpoints, in the order they were written."""
         self._stream = stream
-        self._digest = bytes(DIGEST_SIZE)
+        self._digest = bytes(records.DIGEST_SIZE)
         self._last = ""
         self._gaps: list[RecordGap] = []
         self._claims = sorted(claims, key=lambda claim: claim.count, reverse=True)
@@ -86,12 +77,8 @@ class StreamCheck:
         self.has_first = False  # True if the first record of the stream was read
         self.signing = ""  # signing mode according to the first record, if that is signed
         # Number of records that keys vouch for, by the time when they were replaced: the highest count comes last.
-        self._vouched = {claim.replaced: claim.count for claim in reversed(self._claims)}
+        self.vouched = {claim.replaced: claim.count for claim in reversed(self._claims)}
         self._told: set[str] = set()
-
-    def vouched_after(self, replaced: float) -> int:
-        """Return the number of records that are covered by keys newer than one replaced at this time."""
-        return max((count for time, count in self._vouched.items() if time > replaced), default=0)
 
     def is_first(self, kind: str) -> bool:
         """Return True for the first fault of a kind that would otherwise be reported for every record."""
@@ -115,7 +102,7 @@ class StreamCheck:
         elif told != self._digest.hex():
             yield self._another(record)
         self.count, self._last = sequence, record.audit_id
-        self._digest = roll(_bytes(told), _bytes(record.audit_id))
+        self._digest = records.roll(_bytes(told), _bytes(record.audit_id))
         yield from self._judge(sequence, self._digest.hex(), record.audit_id)
 
     def end(self) -> Faults:
@@ -390,7 +377,9 @@ class Verification:
         """Check that a record by a replaced key is from before its end, or covered by a newer key."""
         replaced = self._expected.replaced.get(compact.key_id)
         issued = read_instant(place.issued_at) if replaced is not None and place.issued_at else None
-        if replaced is None or issued is None or issued <= replaced or place.sequence <= check.vouched_after(replaced):
+        if replaced is None or issued is None or issued <= replaced:
+            return
+        if place.sequence <= max((count for time, count in check.vouched.items() if time > replaced), default=0):
             return
         if check.is_first("replaced-key"):
             message = (
@@ -450,11 +439,10 @@ class Verification:
 
 
 def _read(record: KeptRecord) -> tuple[Jws, RecordPlace] | TrailFault:
-    """Split a record and return its claimed place, or why it cannot be trusted."""
     if jws_id(record.jws) != record.audit_id:
         return _record_fault("changed", "its content is not what its Audit-ID was made of", record)
     compact = parse_compact(record.jws)
-    place = place_in(compact) if compact is not None else None
+    place = records.place_in(compact) if compact is not None else None
     if compact is None or compact.header.get("typ") != RECORD or place is None:
         return _record_fault("changed", "it is not a valid attribution record", record)
     if (place.stream, place.sequence, place.agent_id) != (record.stream, record.sequence, record.agent_id):

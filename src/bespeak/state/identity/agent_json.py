@@ -205,7 +205,6 @@ def agent_of(root: Table) -> model.Agent:
 
 
 def _unreadable(agent_id: str = "") -> model.Agent | None:
-    """Return the agent of a broken document, which is refused."""
     if not is_canonical_id(agent_id):
         return None
     return model.Agent(agent_id=agent_id, name=agent_id[:12], status=model.UNREADABLE)

@@ -185,17 +185,10 @@ class KeySource(Protocol):
     keys: KeySet  # known keys; the same object until something changes
     due: float  # time of the next regular check
 
-    def look(self) -> None:
-        """Check for changes without blocking a request."""
-
-    def may_be_outdated(self) -> bool:
-        """Return True if a `refresh` may find a missing key."""
-
-    async def refresh(self) -> None:
-        """Update the keys. Never raises: after a failure the last good keys stay."""
-
-    async def close(self) -> None:
-        """Cancel running fetches."""
+    def look(self) -> None: ...  # checks for changes without blocking a request
+    def may_be_outdated(self) -> bool: ...  # True if a `refresh` may find a missing key
+    async def refresh(self) -> None: ...  # never raises: after a failure the last good keys stay
+    async def close(self) -> None: ...  # cancels running fetches
 
 
 class FileKeys:

@@ -44,7 +44,6 @@ class Jws(msgspec.Struct, frozen=True):
         return str(self.header.get("kid", ""))
 
     def is_by(self, key: PublicKey) -> bool:
-        """Return True if the key has signed header and payload."""
         return is_signed(self.protected, self.payload, self.signature, key)
 
     def read_payload(self, decoder: msgspec.json.Decoder[_T]) -> _T | Fault:
@@ -114,7 +113,6 @@ def _judge_header(header: Any, typ: str | None, algorithms: Collection[str] | No
 
 
 def sign_compact(header: Mapping[str, Any] | msgspec.Struct, payload: bytes, key: PrivateKey) -> str:
-    """Return the token `header.payload.signature`."""
     content = encode64(msgspec.json.encode(header)) + b"." + encode64(payload)
     return (content + b"." + encode64(key.sign(content))).decode()
 

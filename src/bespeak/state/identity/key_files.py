@@ -38,7 +38,6 @@ SignatureStatus = Literal["good", "unsigned", "unknown-key", "bad", "unchecked"]
 
 
 def read_key(path: Path) -> OKPKey | Fault:
-    """Read the key in a file, or return the error."""
     text = read_text(path)
     return Fault(text.message) if isinstance(text, Diagnostic) else parse_key(text)
 

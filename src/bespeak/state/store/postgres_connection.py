@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 import socket
@@ -41,7 +42,6 @@ _LATELY: Final = 60.0
 _SHORTEST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
 
-_FORM: Final = "postgresql://user:password@host:port/database"
 _HOST: Final = re.compile(r"([\w.%-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?")
 
 
@@ -70,7 +70,6 @@ class Availability:
         self._locked_at: float | None = None
 
     def note_failure(self, message: str) -> None:
-        """Report a failure, unless one was reported since the database last worked."""
         _logger.log(logging.INFO if self._failed_at is not None else logging.ERROR, "%s", message)
         self._failed_at = self._clock()
 
@@ -82,7 +81,6 @@ class Availability:
         self._locked_at = now
 
     def note_success(self) -> None:
-        """Report that the database works again, if it had failed."""
         if self._failed_at is not None and self._clock() >= self._failed_at + _CALM:
             self._failed_at = None
             _logger.warning("%s works again.", self._name)
@@ -225,28 +223,19 @@ def _keep_alive(connection: Any) -> None:
 
 
 def _name(dsn: str) -> str:
-    """Return the name of the database without credentials."""
-    shown = _shown(dsn)
-    if shown is None:
-        raise ConfigError(
-            f"The address of the database cannot be read. It has the form {_FORM}; in the password write %40 for @, "
-            "%3A for :, %2F for /, %3F for ? and %23 for #."
-        )
-    hosts, database = shown
-    return f"The PostgreSQL database {database} at {hosts}" if database else f"The PostgreSQL at {hosts}"
-
-
-def _shown(dsn: str) -> tuple[str, str] | None:
-    """Return hosts and database; None if they might be part of the password."""
-    try:
+    """Return the name of the database without credentials; what might be part of a password is refused."""
+    hosts, database, is_clear = "", "", False
+    with contextlib.suppress(ValueError):
         parts = urlsplit(dsn)
-    except ValueError:
-        return None
-    hosts = parts.netloc.rpartition("@")[2] or "localhost"
-    astray = "@" not in parts.netloc and "@" in f"{parts.path}{parts.query}{parts.fragment}"
-    if astray or not all(_HOST.fullmatch(host) for host in hosts.split(",")):
-        return None
-    return hosts, parts.path.strip("/")
+        hosts, database = parts.netloc.rpartition("@")[2] or "localhost", parts.path.strip("/")
+        astray = "@" not in parts.netloc and "@" in f"{parts.path}{parts.query}{parts.fragment}"
+        is_clear = not astray and all(_HOST.fullmatch(host) for host in hosts.split(","))
+    if not is_clear:
+        raise ConfigError(
+            "The address of the database cannot be read. It has the form postgresql://user:password@host:port/database;"
+            " in the password write %40 for @, %3A for :, %2F for /, %3F for ? and %23 for #."
+        )
+    return f"The PostgreSQL database {database} at {hosts}" if database else f"The PostgreSQL at {hosts}"
 
 
 READERS: Final = 6
@@ -322,7 +311,6 @@ class ConnectionPool:
 
 
 async def close(connection: Connection) -> None:
-    """Close a connection gracefully, or terminate it."""
     try:
         await connection.close(timeout=COMMAND_SECONDS)
     except Exception:  # noqa: BLE001 - it is gone one way or the other

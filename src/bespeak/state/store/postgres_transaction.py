@@ -322,7 +322,6 @@ class Sealing:
             self._turn.release()
 
     async def learn(self, connection: Connection, agents: Iterable[str]) -> None:
-        """Fetch the chain heads that the sealer does not know."""
         sealer = self._attached()
         if self._doubt is not None:
             # After an outage: did the last transaction commit? The chain goes on from what is there.
@@ -338,7 +337,6 @@ class Sealing:
                 sealer.learn(agent_id, audit_id)
 
     def seal(self, step: Seal) -> Sealed:
-        """Seal a record whose agent's chain head is known."""
         if not self._turn.locked():
             raise StoreError("a record can be sealed only in its turn")
         sealed = self._attached().seal(step.agent_id, step.payload)

@@ -153,7 +153,6 @@ class Writer:
         return True
 
     def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Schedule the next group in the loop, or run it here if that loop has ended."""
         with self._gate:
             if not self._waiting:
                 self._busy = False
@@ -233,7 +232,6 @@ class Writer:
         execute("RELEASE unit")
 
     def _take_back(self, *, alone: bool) -> None:
-        """Undo a unit by rolling back the whole transaction."""
         if not alone:
             raise _SpoiledError
         self._undo()
@@ -285,7 +283,6 @@ class Writer:
 
 
 def _settle(group: list[Unit]) -> None:
-    """Settle futures with one call per loop."""
     loops = {unit.future.get_loop() for unit in group}
     for loop in loops:
         units = group if len(loops) == 1 else [unit for unit in group if unit.future.get_loop() is loop]
@@ -440,8 +437,6 @@ class SqliteStore(Store):
 
 
 def read_with(connection: sqlite3.Connection, command: Command) -> Any:
-    """Return the result of a read-only command."""
-
     def execute(statement: Statement) -> Rows:
         return connection.execute(sqlite_sql(statement.sql), statement.parameters).fetchall()
 

@@ -118,13 +118,11 @@ class Command(msgspec.Struct, frozen=True):
 
 
 def read_one(kind: Callable[..., _T], sql: str, *parameters: Any) -> Result[_T | None]:
-    """Run a query and return its first row as a value; None if there is none."""
     rows = yield Statement(sql, parameters)
     return kind(*rows[0]) if rows else None
 
 
 def read_all(kind: Callable[..., _T], sql: str, *parameters: Any) -> Result[list[_T]]:
-    """Run a query and return its rows as values."""
     rows = yield Statement(sql, parameters)
     return [kind(*row) for row in rows]
 
@@ -139,25 +137,11 @@ def read_number(sql: str, *parameters: Any) -> Result[int]:
 class Sealer(Protocol):
     """Seals the records of one process, in the order in which its transactions commit."""
 
-    def knows(self, agent_id: str) -> bool:
-        """Return True if the head of the agent's chain is in memory."""
-        ...
-
-    def learn(self, agent_id: str, audit_id: str | None) -> None:
-        """Store the agent's latest record; None if it has no records."""
-        ...
-
-    def seal(self, agent_id: str, payload: Members) -> Sealed:
-        """Return the record with its place, id and signature."""
-        ...
-
-    def keep(self) -> None:
-        """Mark everything sealed since the last call as committed."""
-        ...
-
-    def discard(self) -> None:
-        """Forget everything sealed since the last call of `keep`; it was not committed."""
-        ...
+    def knows(self, agent_id: str) -> bool: ...  # True if the head of the agent's chain is in memory
+    def learn(self, agent_id: str, audit_id: str | None) -> None: ...  # takes the agent's latest record, if it has one
+    def seal(self, agent_id: str, payload: Members) -> Sealed: ...  # returns the record with place, id and signature
+    def keep(self) -> None: ...  # everything sealed since the last call is committed
+    def discard(self) -> None: ...  # everything sealed since the last call of `keep` was not committed
 
 
 Then = Callable[[Sequence[Any]], Sequence[Command]]
@@ -249,7 +233,6 @@ class Unit:
 def run_unit(
     unit: Unit, execute: Callable[[Statement], Rows], seal: Callable[[Seal], Sealed]
 ) -> Sequence[Any] | Conflict:
-    """Run the commands of a unit on a database that answers at once."""
     topics = unit.topics
     topics.clear()  # an earlier attempt may have left some
     results: list[Any] = []

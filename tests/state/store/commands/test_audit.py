@@ -20,7 +20,6 @@ from bespeak.state.store.commands.audit import (
     ReadCheckpoint,
     ScanAudit,
     ScanCheckpoints,
-    ScanOtherStreams,
 )
 from bespeak.state.store.store import Command, Conflict, Sealed, Statement, Steps, Store
 
@@ -89,7 +88,7 @@ async def test_an_empty_trail_has_no_extent(store: Store) -> None:
 async def test_records_of_other_streams_are_distinguished(first: Store, second: Store) -> None:
     await append(first, "ann")
     [other] = await append(second, "ann")
-    rows = await first.read(ScanOtherStreams(0, "first"))
+    rows = await first.read(ScanAudit(other_than="first"))
     assert [(row[1], row[4]) for row in rows] == [("second", other.audit_id)]
 
 

@@ -19,9 +19,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from bespeak.documents.mcp.tools import ListedTool, Offer
+from bespeak.protocol.address_guard import system_trust
 from bespeak.protocol.exchange.messages import Report
 from bespeak.runtime.bindings.mcp.process import TOO_LARGE, FailureKind, LastWords, Launch, McpFailure, run_process
-from bespeak.runtime.bindings.upstream import MAX_RESPONSE_BYTES, system_trust
+from bespeak.runtime.bindings.upstream import MAX_RESPONSE_BYTES
 
 if TYPE_CHECKING:
     import ssl
@@ -280,7 +281,6 @@ class McpConnection:
             yield streams
 
     async def _read_tools(self) -> None:
-        """Read all pages of the list. Raises ValueError if it has no end."""
         session = self._session
         if session is None:
             raise RuntimeError("the session has ended")

@@ -167,7 +167,6 @@ class MessageLines:
         self._tail = b""
 
     def feed(self, data: bytes) -> Iterator[bytes | TooLong]:
-        """Take a piece of the output; yield each line that it completes."""
         *complete, rest = data.split(b"\n")
         for part in complete:
             self._add(part)

@@ -4,19 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from bespeak.state.store.store import (
-    Command,
-    Grouping,
-    Members,
-    Notify,
-    Result,
-    Row,
-    Seal,
-    Sealed,
-    Statement,
-    Steps,
-    read_number,
-)
+from bespeak.state.store import store
+from bespeak.state.store.store import Command, Grouping, Notify, Result, Row, Sealed, Statement, Steps, read_number
 
 _INSERT: Final = "INSERT INTO audit (stream, sequence, agent_id, audit_id, jws)"
 HEAD: Final = "SELECT audit_id FROM audit WHERE agent_id = ? ORDER BY position DESC LIMIT 1"
@@ -40,10 +29,10 @@ class AppendAudit(Command, frozen=True):
         seal=lambda command: (command.agent_id, command.payload),
     )
     agent_id: str
-    payload: Members
+    payload: store.Members
 
     def steps(self) -> Result[Sealed]:
-        sealed: Sealed = yield Seal(self.agent_id, self.payload)
+        sealed: Sealed = yield store.Seal(self.agent_id, self.payload)
         values = (sealed.stream, sealed.sequence, sealed.agent_id, sealed.audit_id, sealed.jws)
         yield Statement(f"{_INSERT} VALUES (?, ?, ?, ?, ?)", values)
         return sealed
@@ -68,28 +57,18 @@ class ReadChainHead(Command, frozen=True):
 
 
 class ScanAudit(Command, frozen=True):
-    """Read records after a position in the order they were written, optionally of one agent."""
+    """Read records after a position in the order they were written, optionally of one agent, or of other streams."""
 
     after: int = 0
     limit: int = 1000
     agent_id: str | None = None
+    other_than: str | None = None  # stream to leave out
 
     def steps(self) -> Steps:
-        of, agents = ("", ()) if self.agent_id is None else ("agent_id = ? AND ", (self.agent_id,))
-        sql = f"SELECT {_COLUMNS} FROM audit WHERE {of}position > ? ORDER BY position LIMIT ?"
-        return (yield Statement(sql, (*agents, self.after, self.limit)))
-
-
-class ScanOtherStreams(Command, frozen=True):
-    """Read records after a position that are not of one stream, in the order they were written."""
-
-    after: int
-    stream: str
-    limit: int = 1000
-
-    def steps(self) -> Steps:
-        sql = f"SELECT {_COLUMNS} FROM audit WHERE position > ? AND stream <> ? ORDER BY position LIMIT ?"
-        return (yield Statement(sql, (self.after, self.stream, self.limit)))
+        wanted = {"agent_id = ? AND ": self.agent_id, "stream <> ? AND ": self.other_than}
+        given = {condition: value for condition, value in wanted.items() if value is not None}
+        sql = f"SELECT {_COLUMNS} FROM audit WHERE {''.join(given)}position > ? ORDER BY position LIMIT ?"
+        return (yield Statement(sql, (*given.values(), self.after, self.limit)))
 
 
 class LatestAudit(Command, frozen=True):

@@ -45,20 +45,6 @@ class PauseTask(Command, frozen=True):
         yield Notify(TASK_TOPIC)
 
 
-class ReleaseTask(Command, frozen=True):
-    """Let the task of an accepted escalation continue; keep that of a rejected one stopped for a while."""
-
-    case_id: str
-    accepted: bool
-
-    def steps(self) -> Result[None]:
-        if self.accepted:
-            yield Statement("DELETE FROM paused_tasks WHERE case_id = ?", (self.case_id,))
-        else:
-            yield Statement("UPDATE paused_tasks SET expires = {now} + ? WHERE case_id = ?", (STOPPED, self.case_id))
-        yield Notify(TASK_TOPIC)
-
-
 class ListPausedTasks(Command, frozen=True):
     limit: int
 
@@ -209,9 +195,10 @@ class DecideCase(Command, frozen=True):
         if not rows:
             return Conflict("not-found")
         case = Case(*rows[0])
-        conflict = self._forbids(case)
-        if conflict is not None:
-            return conflict
+        if not {case.agent_id, *_read(case.parties)}.isdisjoint((self.decided_by, *self.parties)):
+            return Conflict("own-case")
+        if case.recipient != self.decided_by and case.kind not in self.kinds:
+            return Conflict("not-permitted", {"kind": case.kind})
         state = ACCEPTED if case.state == EXECUTED else case.state
         if case.state == EXPIRED:
             return Conflict("expired")
@@ -230,18 +217,15 @@ class DecideCase(Command, frozen=True):
             ),
         )
         if case.kind == ESCALATION and self.status != DEFERRED:
-            yield from ReleaseTask(self.case_id, self.status == ACCEPTED).steps()
+            if self.status == ACCEPTED:
+                yield Statement("DELETE FROM paused_tasks WHERE case_id = ?", (self.case_id,))
+            else:
+                sql = "UPDATE paused_tasks SET expires = {now} + ? WHERE case_id = ?"
+                yield Statement(sql, (STOPPED, self.case_id))
+            yield Notify(TASK_TOPIC)
         yield from WakeWaiting(self.case_id).steps()
         yield Notify(TOPIC)
         return Case(*rows[0])
-
-    def _forbids(self, case: Case) -> Conflict | None:
-        asking = {case.agent_id, *_read(case.parties)}
-        if not asking.isdisjoint((self.decided_by, *self.parties)):
-            return Conflict("own-case")
-        if case.recipient != self.decided_by and case.kind not in self.kinds:
-            return Conflict("not-permitted", {"kind": case.kind})
-        return None
 
 
 class UseCase(Command, frozen=True):

@@ -75,9 +75,11 @@ def _added(command: PutRecord, row: Row | None) -> Any:
     return Record(*given, 1, command.data, created, updated, due, 0, expires)
 
 
-def _topics(command: PutRecord) -> tuple[str, ...]:
+def _topics(command: PutRecord | ChangeRecord) -> list[str]:
+    """Return the topics of those who hold records of its kind or wait for what is due."""
+    kinds = command.kinds if isinstance(command, ChangeRecord) else (command.kind,)
     soon = command.delay < SOON if command.delay is not None else command.due is not None
-    return (topic_of(command.kind), TOPIC) if soon else (topic_of(command.kind),)
+    return [*map(topic_of, kinds), *([TOPIC] if soon else [])]
 
 
 class PutRecord(Command, frozen=True):
@@ -200,7 +202,7 @@ class ChangeRecord(Command, frozen=True):
         answer="SELECT * FROM {change}",
         result=lambda _, row: AGAIN if row is None else Record(*row[1:]),  # its own steps tell why
         rows=lambda command: (("records", command.record_id),),
-        topics=lambda command: command.topics,
+        topics=_topics,
     )
     record_id: str
     kinds: tuple[str, ...]
@@ -221,22 +223,16 @@ class ChangeRecord(Command, frozen=True):
 
     @property
     def state_list(self) -> str:
-        """States that it may be in, as one text."""
         return _COMMA.join(self.allowed_from)
-
-    @property
-    def topics(self) -> list[str]:
-        """Topics of those who hold records of its kind or wait for what is due."""
-        soon = self.delay < SOON if self.delay is not None else self.due is not None
-        return [*map(topic_of, self.kinds), *([TOPIC] if soon else [])]
 
     def steps(self) -> Steps:
         """Return the Record after the change, or a Conflict: not-found; state, version or claim-lost with the state."""
         found = yield from _find(self.record_id, self.kinds, "{lock}")
         if found is None or (self.owner is not None and found.owner != self.owner):
             return Conflict("not-found")
-        reason = self._obstacle(found)
-        if reason is not None:
+        is_held, is_allowed = self.fence in (None, found.fence), found.state in self.allowed_from
+        if not (is_held and is_allowed and self.version in (None, found.version)):
+            reason = "version" if is_held and is_allowed else "state" if is_held else "claim-lost"
             return Conflict(reason, {"state": found.state, "kind": found.kind, "version": found.version})
         due = "{now} + ?" if self.delay is not None else "?"
         expires = "expires" if self.lifetime is None else "{now} + ?"
@@ -254,13 +250,6 @@ class ChangeRecord(Command, frozen=True):
         )
         yield from _tell(Record(*rows[0]))
         return Record(*rows[0])
-
-    def _obstacle(self, found: Record) -> str | None:
-        if self.fence is not None and found.fence != self.fence:
-            return "claim-lost"
-        if found.state not in self.allowed_from:
-            return "state"
-        return "version" if self.version is not None and found.version != self.version else None
 
 
 class ChangeWith(Command, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -48,9 +47,6 @@ class CountWorkers(Command, frozen=True):
         return WorkerCount(known - silent, silent)
 
 
-_CHUNKS: Final = (64, 8, 1)  # buckets in one statement: few sizes, so that few statements are prepared
-
-
 class BucketUse(msgspec.Struct, frozen=True):
     """Tokens that a process has taken from one bucket since its last report."""
 
@@ -67,25 +63,22 @@ class TakeTokens(Command, frozen=True):
     def steps(self) -> Steps:
         """Return a dict from name to the seconds until the bucket is full; 0 or less if it is full."""
         found: dict[str, float] = {}
+        row = "(CAST(? AS TEXT), CAST(? AS DOUBLE PRECISION), CAST(? AS DOUBLE PRECISION))"
         # In one order everywhere, so that two processes never wait for each other's rows.
         uses = sorted(self.uses, key=lambda use: use.name)
         while uses:
-            size = next(chunk for chunk in _CHUNKS if chunk <= len(uses))
-            found.update((yield _take(uses[:size])))
+            size = next(chunk for chunk in (64, 8, 1) if chunk <= len(uses))  # so that few statements are prepared
+            rows = yield Statement(
+                f"WITH used (name, cost, elapsed) AS (VALUES {', '.join([row] * size)}) "
+                "INSERT INTO buckets (name, expires) SELECT name, {now} - elapsed + cost FROM used WHERE true "
+                "ON CONFLICT (name) DO UPDATE SET expires = (SELECT CASE WHEN buckets.expires + used.cost > "
+                "excluded.expires THEN buckets.expires + used.cost ELSE excluded.expires END "
+                "FROM used WHERE used.name = buckets.name) RETURNING name, expires - {now}",
+                tuple(value for use in uses[:size] for value in (use.name, use.cost, use.elapsed)),
+            )
+            found.update(rows)
             del uses[:size]
         return found
-
-
-def _take(uses: Sequence[BucketUse]) -> Statement:
-    row = "(CAST(? AS TEXT), CAST(? AS DOUBLE PRECISION), CAST(? AS DOUBLE PRECISION))"
-    return Statement(
-        f"WITH used (name, cost, elapsed) AS (VALUES {', '.join([row] * len(uses))}) "
-        "INSERT INTO buckets (name, expires) SELECT name, {now} - elapsed + cost FROM used WHERE true "
-        "ON CONFLICT (name) DO UPDATE SET expires = (SELECT CASE WHEN buckets.expires + used.cost > excluded.expires "
-        "THEN buckets.expires + used.cost ELSE excluded.expires END FROM used WHERE used.name = buckets.name) "
-        "RETURNING name, expires - {now}",
-        tuple(value for use in uses for value in (use.name, use.cost, use.elapsed)),
-    )
 
 
 MOST_COUNTED: Final = 10_000  # number at which counting ends: a longer queue is not better known for being counted
