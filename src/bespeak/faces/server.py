@@ -21,7 +21,6 @@ from bespeak.protocol import status
 from bespeak.protocol.address import Address
 from bespeak.protocol.exchange.messages import Malformed
 
-BACKLOG: Final = 1024
 _logger = logging.getLogger(__name__)
 ACCEPT_BURST: Final = 64  # connections accepted in one go before others get their turn
 ACCEPT_PAUSE: Final = 0.25  # seconds to wait if no file descriptors are left; peers stay in the kernel's queue
@@ -71,7 +70,7 @@ def _listen(addresses: Mapping[tuple[Any, ...], int], reuse_port: bool) -> list[
             if family == socket.AF_INET6:
                 listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             listener.bind(address)
-            listener.listen(BACKLOG)
+            listener.listen(1024)
             listener.setblocking(False)
             listeners.append(listener)
         opened.pop_all()

@@ -23,15 +23,7 @@ from bespeak.runtime.background import Follower
 from bespeak.runtime.bindings.function import resolve_function
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.route import Route
-from bespeak.state.store.commands.endpoints import (
-    TOPIC,
-    DropEndpoint,
-    EndpointList,
-    EndpointRow,
-    ListEndpoints,
-    PutEndpoint,
-    ReadRevision,
-)
+from bespeak.state.store.commands import endpoints as rows
 from bespeak.state.store.store import Command, Conflict, Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import decode_json
@@ -123,11 +115,11 @@ class Additions(Follower):
     """The added endpoints. With a store they are persistent and the same in all processes."""
 
     def __init__(self, registrar: Registrar, install: Install, store: Store | None = None) -> None:
-        super().__init__(TOPIC, self._take_in)
+        super().__init__(rows.TOPIC, self._take_in)
         self._registrar = registrar
         self._install = install
         self._store = store
-        self._rows: dict[Key, EndpointRow] = {}
+        self._rows: dict[Key, rows.EndpointRow] = {}
         self._routes: dict[Key, Route] = {}
         self.origins: dict[Key, EndpointOrigin] = {}  # the syntheses behind added endpoints
         self._revision = 0
@@ -154,7 +146,7 @@ class Additions(Follower):
                     self._change({**self._routes, key: route}, time.time())
                     return
                 document = write_endpoint(endpoint, recipe, origin)
-                if await self._commit(self._store, PutEndpoint(*key, document, self._revision)):
+                if await self._commit(self._store, rows.PutEndpoint(*key, document, self._revision)):
                     return
 
     async def remove(self, method: str, path: str) -> None:
@@ -168,7 +160,7 @@ class Additions(Follower):
                     left = {key: route for key, route in self._routes.items() if key != (method, path)}
                     self._change(left, time.time())
                     return
-                if await self._commit(self._store, DropEndpoint(method, path, self._revision)):
+                if await self._commit(self._store, rows.DropEndpoint(method, path, self._revision)):
                     return
 
     async def _commit(self, store: Store, command: Command) -> bool:
@@ -178,9 +170,9 @@ class Additions(Follower):
         return not isinstance(done, Conflict)
 
     async def _take_in(self, store: Store) -> None:
-        if await store.read(ReadRevision()) == self._revision:
+        if await store.read(rows.ReadRevision()) == self._revision:
             return
-        listed: EndpointList = await store.read(ListEndpoints())
+        listed: rows.EndpointList = await store.read(rows.ListEndpoints())
         routes: dict[Key, Route] = {}
         origins: dict[Key, EndpointOrigin] = {}
         read = {row: read_endpoint(row.document, f"{row.method} {row.path}") for row in listed.rows}
@@ -204,7 +196,7 @@ class Additions(Follower):
         self._change(routes, listed.updated or time.time())
 
     def _read(
-        self, row: EndpointRow, stored: StoredEndpoint | None, findings: list[Diagnostic], beside: dict[Key, Route]
+        self, row: rows.EndpointRow, stored: StoredEndpoint | None, findings: list[Diagnostic], beside: dict[Key, Route]
     ) -> Route | None:
         route: Route | None = None
         if stored is not None:

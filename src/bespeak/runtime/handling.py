@@ -241,7 +241,6 @@ def new_id(prefix: str) -> str:
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _OK: Final = "ok"  # state of a thing whose function does not tell one
-_LONGEST_STATE: Final = 256
 _OF_ROUTE: Final = frozenset({"code", "message", "method", "path"})  # members that name a route no agent can call
 _AGAIN: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED})
 _LOST: Final = "idempotency-lease-lost"
@@ -259,7 +258,7 @@ class Thing(NamedTuple):
     def state(self) -> str:
         """State that the function tells in `status` or `state`."""
         told = next((self.output[name] for name in ("status", "state") if name in self.output), None)
-        return told[:_LONGEST_STATE] if isinstance(told, str) and told else _OK
+        return told[:256] if isinstance(told, str) and told else _OK
 
 
 async def ask_service(

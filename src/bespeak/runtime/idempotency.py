@@ -24,17 +24,8 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall, StepCall
 from bespeak.runtime.registration import BODY_KEYS
 from bespeak.runtime.route import Route
-from bespeak.state.store.commands.idempotency import (
-    Claimed,
-    ClaimKey,
-    FindKey,
-    FinishKey,
-    InProgress,
-    Recorded,
-    RecordKey,
-    ReleaseKey,
-    RenewKey,
-)
+from bespeak.state.store.commands import idempotency as stored
+from bespeak.state.store.commands.idempotency import Claimed, InProgress, Recorded
 from bespeak.state.store.store import Command, Conflict, Store
 
 _BITS: Final = 1 << 23
@@ -69,7 +60,6 @@ _OF_THE_REQUEST: Final = frozenset(
     {"Response-ID", "Supported-Methods", "Task-ID", "Request-ID", "AGTP-Catalog-Warning"}
 )  # headers of the current request, which are not stored with an answer
 _CONTENT_TYPE: Final = "Content-Type"
-_MOST_OWED: Final = 1024
 _LONGEST_OWED: Final = 64 * 1024  # bytes of each answer that waits for the store: 64 MiB in all
 _FOR_NOW: Final = frozenset(
     {
@@ -170,9 +160,9 @@ class Idempotency:
         assert isinstance(claim, KeyClaim), "only calls with a key have a journal"
         return KeyClaim(claim.scope, _step_key(claim.key, "verdict"), claim.request_hash)
 
-    def take(self, claim: KeyClaim) -> ClaimKey:
+    def take(self, claim: KeyClaim) -> stored.ClaimKey:
         """Return the command that claims a key in the store, where every process sees it."""
-        return ClaimKey(claim.scope, claim.key, claim.request_hash, self.lease, self._retention)
+        return stored.ClaimKey(claim.scope, claim.key, claim.request_hash, self.lease, self._retention)
 
     def hold(self, claim: KeyClaim) -> Refused | None:
         """Claim a key in memory, or return a refusal."""
@@ -188,8 +178,8 @@ class Idempotency:
         """Return True if the key was certainly never used; from now on it counts as used."""
         return self._seen is not None and self._seen.add(claim.scope, claim.key)
 
-    def find(self, claim: KeyClaim) -> FindKey:
-        return FindKey(claim.scope, claim.key)
+    def find(self, claim: KeyClaim) -> stored.FindKey:
+        return stored.FindKey(claim.scope, claim.key)
 
     def judge(self, claim: KeyClaim, found: Claimed | Recorded | InProgress | None) -> KeyClaim | KeptAnswer | Refused:
         """Judge the state of a key in the store: claimed by this request, answered, or refused."""
@@ -205,13 +195,13 @@ class Idempotency:
         """Return the command that stores the answer, in the transaction of the request's other changes."""
         kept = _encode(_keep(response, block))
         if claim.fence is None:
-            return RecordKey(claim.scope, claim.key, claim.request_hash, kept, self._retention)
-        return FinishKey(claim.scope, claim.key, claim.fence, kept, self._retention)
+            return stored.RecordKey(claim.scope, claim.key, claim.request_hash, kept, self._retention)
+        return stored.FinishKey(claim.scope, claim.key, claim.fence, kept, self._retention)
 
     def release(self, claim: KeyClaim) -> Command | None:
         """Release a claim after a failure; return the command for it if the claim is in the store."""
         self.forget(claim)
-        return None if claim.fence is None else ReleaseKey(claim.scope, claim.key, claim.fence)
+        return None if claim.fence is None else stored.ReleaseKey(claim.scope, claim.key, claim.fence)
 
     def owes(self, claim: KeyClaim) -> bool:
         """Return True if this repeats a request that was carried out but whose answer could not be stored."""
@@ -221,7 +211,7 @@ class Idempotency:
     def owe(self, claim: KeyClaim, response: Response, block: HeaderBlock, commands: Sequence[Command]) -> None:
         """Remember an answer that could not be stored: the request was carried out and must not be repeated."""
         if is_final(response) and len(response.body) <= _LONGEST_OWED:
-            if len(self._owed) >= _MOST_OWED:
+            if len(self._owed) >= 1024:
                 del self._owed[next(iter(self._owed))]
             self._owed[claim.scope, claim.key] = Debt(claim, _keep(response, block), tuple(commands))
 
@@ -318,7 +308,7 @@ _PAUSE: Final = 0.5  # seconds until a failed renewal is retried
 async def renew(store: Store, claim: KeyClaim, lease: float) -> None:
     """Renew the lease of a claim at half its time, until this is cancelled."""
     assert claim.fence is not None
-    command = RenewKey(claim.scope, claim.key, claim.fence, lease)
+    command = stored.RenewKey(claim.scope, claim.key, claim.fence, lease)
     held, pause = True, lease / 2
     while held:
         await asyncio.sleep(pause)

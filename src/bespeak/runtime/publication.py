@@ -26,15 +26,7 @@ from bespeak.documents.projections.agent_documents import (
 from bespeak.documents.projections.agis_document import project_agis
 from bespeak.documents.projections.agtp_manifest import project_inventory, project_manifest
 from bespeak.protocol import status
-from bespeak.protocol.exchange.headers import (
-    MEDIA_AGIS,
-    MEDIA_AGTP,
-    MEDIA_IDENTITY,
-    MEDIA_JSON,
-    MEDIA_MANIFEST,
-    entity_tag,
-    is_held,
-)
+from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
@@ -85,14 +77,14 @@ class PublishedDocument:
     def __init__(self, content: Any, content_type: str, *, private: bool = False) -> None:
         """Create the document of JSON content, or of text in another format as bytes."""
         self.body = body = content if isinstance(content, bytes) else msgspec.json.encode(content)
-        self.etag = entity_tag(body)
+        self.etag = names.entity_tag(body)
         headers = (("ETag", self.etag), _PRIVATE if private else _PUBLIC)
         self._full = Answer(body, status.OK, content_type, headers)
         self._unchanged = Answer(b"", status.NOT_MODIFIED, content_type, headers)
 
     def answer(self, request: Request) -> Answer:
         """Return the document, or 304 for a caller that already holds it."""
-        return self._unchanged if is_held(self.etag, request.headers) else self._full
+        return self._unchanged if names.is_held(self.etag, request.headers) else self._full
 
 
 @dataclass(eq=False)
@@ -128,7 +120,7 @@ class Publication:
 
     @cached_property
     def inventory(self) -> PublishedDocument:
-        return PublishedDocument(project_inventory(self.endpoints.values()), MEDIA_JSON, private=self.private)
+        return PublishedDocument(project_inventory(self.endpoints.values()), names.MEDIA_JSON, private=self.private)
 
     @property
     def version(self) -> str:
@@ -172,18 +164,18 @@ class Publication:
             key_id = None if self.signer is None else self.signer.key_id
             at = write_instant(now)
             content = project_namespace(self.agents, self.service, generated_at=at, sign=self._sign, key_id=key_id)
-            self._namespace = (now, PublishedDocument(content, MEDIA_AGTP, private=self._is_selective))
+            self._namespace = (now, PublishedDocument(content, names.MEDIA_AGTP, private=self._is_selective))
         return self._namespace[1]
 
     def identity_of(
-        self, agent: Agent, media_type: str = MEDIA_IDENTITY, *, compact: bool = False
+        self, agent: Agent, media_type: str = names.MEDIA_IDENTITY, *, compact: bool = False
     ) -> PublishedDocument:
         """Return the current identity document of an agent in one of `IDENTITY_TYPES`, or as compact JSON."""
         self._notice_changes()
         key = (agent.agent_id, "" if compact else media_type)
         if key not in self._identities:
             content = project_identity(agent, self.service, issued=self._issued, sign=self._sign)
-            text, content_type = (content, MEDIA_IDENTITY) if compact else write_identity(content, media_type)
+            text, content_type = (content, names.MEDIA_IDENTITY) if compact else write_identity(content, media_type)
             self._identities[key] = PublishedDocument(text, content_type, private=self._is_selective)
         return self._identities[key]
 
@@ -192,7 +184,7 @@ class Publication:
         changed_at = None if changed is None else write_instant(changed)
         now = write_instant(self.clock())
         content = project_status(agent, self.service, generated_at=now, changed_at=changed_at, sign=self._sign)
-        return PublishedDocument(content, MEDIA_AGTP, private=self._is_selective)
+        return PublishedDocument(content, names.MEDIA_AGTP, private=self._is_selective)
 
     def agis_for(self, principal: Principal) -> PublishedDocument:
         """Return the AGIS document (AGIS 11); without its data manifest if that is not public to the caller (8.3)."""
@@ -207,7 +199,7 @@ class Publication:
                 data_manifest=None if hidden else manifest,
             )
             self._agis[hidden] = PublishedDocument(
-                project_agis(service), MEDIA_AGIS, private=self.private or (selective and not hidden)
+                project_agis(service), names.MEDIA_AGIS, private=self.private or (selective and not hidden)
             )
         return self._agis[hidden]
 
@@ -227,7 +219,9 @@ class Publication:
         self._versions[disclosed] = manifest["document_version"]
         if self.signer is not None:
             self.signer.sign_manifest(manifest)
-        return PublishedDocument(manifest, MEDIA_MANIFEST, private=self.private or (disclosed and self._is_selective))
+        return PublishedDocument(
+            manifest, names.MEDIA_MANIFEST, private=self.private or (disclosed and self._is_selective)
+        )
 
     def _project(self, **more: Any) -> dict[str, Any]:
         return project_manifest(self.service, self.endpoints.values(), self.policies, self.catalog_version, **more)

@@ -15,22 +15,13 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.validation import Validator
 from bespeak.contract.schema.view import Members, SchemaView, members_of, without_empty
 from bespeak.protocol import status
+from bespeak.protocol.exchange import token_hints
 from bespeak.protocol.exchange.headers import HeaderBlock
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.exchange.token_hints import (
-    HINTS,
-    UNCHANGED,
-    TokenHints,
-    Wanted,
-    keep_changed,
-    read_hints,
-    read_place,
-    select,
-)
+from bespeak.protocol.exchange.token_hints import UNCHANGED, TokenHints, Wanted, select
 from bespeak.runtime.functions.output_filter import OutputFilter
 
 _MOST_NAMED: Final = 50  # maximum number of fields that a refusal lists
-_MOST_SUGGESTED: Final = 5
 _MOST_COMPARED: Final = 100  # names compared for suggestions: a few milliseconds, whatever the caller asks for
 _LONGEST: Final = 80
 
@@ -50,7 +41,7 @@ class Shaping:
     def _hints(self) -> frozenset[str]:
         """Names that are hints here: those the endpoint declares as input are not."""
         declared = members_of(self._endpoint.input_schema)
-        return frozenset(name for name in HINTS if not declared.declares(name))
+        return frozenset(name for name in token_hints.HINTS if not declared.declares(name))
 
     def take(self, parameters: dict[str, str]) -> TokenHints | Refused | None:
         """Remove the hints from the query parameters; return None if there are none."""
@@ -65,7 +56,7 @@ class Shaping:
 
     def read(self, given: Mapping[str, str]) -> TokenHints | Refused:
         """Read hints that are known to be some."""
-        hints = read_hints(given)
+        hints = token_hints.read_hints(given)
         return hints if isinstance(hints, Refused) else self._refuse(hints) or hints
 
     def apply(self, hints: TokenHints, output: Any) -> Any:
@@ -79,9 +70,9 @@ class Shaping:
         if hints.compact:
             output = self._compact(output)
         if hints.since is not None:
-            place = read_place(self._endpoint.since or "")
+            place = token_hints.read_place(self._endpoint.since or "")
             assert place is not None
-            output = keep_changed(output, place, hints.since)
+            output = token_hints.keep_changed(output, place, hints.since)
         return output if hints.fields is None or output is UNCHANGED else select(output, hints.fields)
 
     def _compact(self, output: Any) -> Any:
@@ -115,7 +106,7 @@ def _refuse_fields(unknown: list[tuple[str, str, Members]]) -> Refused:
     around = whole[: len(whole) - len(name)]
     choice = f"available: {', '.join(there[:_MOST_NAMED])}" if there else "it has no fields"
     suggestions: dict[str, list[str]] = {}
-    for given, part, inside in unknown[:_MOST_SUGGESTED]:
+    for given, part, inside in unknown[:5]:
         near = get_close_matches(part[:_LONGEST], inside.reachable[:_MOST_COMPARED])
         if near:
             suggestions[given] = [given[: len(given) - len(part)] + one for one in near]

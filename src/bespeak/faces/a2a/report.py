@@ -23,8 +23,6 @@ from bespeak.state.store.commands.a2a_tasks import FINISHED, WAITING, WORKING
 WAITING_STATES: Final = frozenset({TaskState.TASK_STATE_AUTH_REQUIRED, TaskState.TASK_STATE_INPUT_REQUIRED})
 MOST_KEPT: Final = 256 * 1024  # bytes of a task in the store; a larger output is only sent to the caller that waits
 _MOST_VALUES: Final = 10_000  # In a data part: Protobuf needs 10 µs for each, so a larger output is a text.
-_MOST_HISTORY: Final = 20
-_LONGEST_MESSAGE: Final = 64 * 1024
 _LACKING: Final = frozenset({status.AUTHORIZATION_REQUIRED, status.UNAUTHORIZED, status.SCOPE_VIOLATION})
 """Statuses after which nothing was done, and the same call may succeed with other authority."""
 _GRANTING: Final = Granting(
@@ -41,11 +39,11 @@ def new_task(message: Message, skill: Skill) -> Task:
 
 def remember(task: Task, message: Message) -> None:
     """Append a message to the history of a task, unless it is too long."""
-    if message.ByteSize() <= _LONGEST_MESSAGE:
+    if message.ByteSize() <= 64 * 1024:
         added = task.history.add()
         added.CopyFrom(message)
         added.task_id, added.context_id = task.id, task.context_id
-        del task.history[:-_MOST_HISTORY]
+        del task.history[:-20]
 
 
 def tell(task: Task, state: TaskState, text: str = "", data: Any = None) -> None:

@@ -22,7 +22,6 @@ from bespeak.text.source.pointer import is_index, unescaped, value_at
 
 LARGEST: Final = 2**53  # largest integer up to which a double holds every one
 _DIGITS: Final = re.compile(r"-?[0-9]{16,40}")
-_SUGGESTED: Final = 5
 _LONGEST_SCHEMA: Final = 16 * 1024  # bytes of a schema that an answer repeats; the published documents have all of them
 SKILL: Final = ("skill", "skillId", "skill_id")  # members of a data part that name the skill; agents use different ones
 INPUT: Final = ("input", "arguments", "parameters", "params")  # members that hold the arguments
@@ -110,7 +109,7 @@ class Skills(dict[str, Skill]):
         """Return the skills that fit a text best; the first ones if none does."""
         skills = list(self.values())
         ranked = [skills[index] for _, index in self._index.rank(text)] or skills
-        return ranked[:_SUGGESTED]
+        return ranked[:5]
 
 
 def _make_skill(endpoint: Endpoint, ids: dict[tuple[str, str], str]) -> Skill:

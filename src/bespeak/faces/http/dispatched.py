@@ -21,14 +21,7 @@ from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
 from bespeak.runtime.call import Call, RoutedCall, may_discover, parties_of, undisclosed
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.extension import LIST_CALLS
-from bespeak.runtime.gates import judge_early
-from bespeak.runtime.gates.authority import (
-    address_rate_gate,
-    agent_rate_gate,
-    endpoint_rate_gate,
-    identity_gate,
-    scope_gate,
-)
+from bespeak.runtime.gates import authority, judge_early
 from bespeak.runtime.identity.authority import KEPT_HEADERS
 from bespeak.runtime.route import CATALOG_WARNING, ENDPOINT_WARNING
 from bespeak.runtime.route_table import RouteTable
@@ -132,29 +125,29 @@ class DispatchBackend:
     def limit(self, endpoint: Endpoint, request: Any) -> Refused | None:
         """Count a call against the rate limit of its endpoint, for a face that stores something before it is made."""
         routed = _routed(self._identified(endpoint.key, request), endpoint)
-        return None if routed is None else endpoint_rate_gate(routed)
+        return None if routed is None else authority.endpoint_rate_gate(routed)
 
     async def admit(self, scope: Scope, *, calls: bool) -> Call | Refused:
         """Verify credentials and note the principal; what `calls` is counted against the rates later, others here."""
         call = self._arrive(scope, "DISCOVER", "/")
-        found = (None if calls else address_rate_gate(call)) or identity_gate(call)
+        found = (None if calls else authority.address_rate_gate(call)) or authority.identity_gate(call)
         if isinstance(found, Outdated):
             await self._server.principals.renew_keys()
-            found = identity_gate(call)
+            found = authority.identity_gate(call)
             found = found.refused if isinstance(found, Outdated) else found
         if found is not None:
-            return (address_rate_gate(call) if calls else None) or found
+            return (authority.address_rate_gate(call) if calls else None) or found
         scope[PRINCIPAL] = call.principal
-        return (None if calls else agent_rate_gate(call)) or call
+        return (None if calls else authority.agent_rate_gate(call)) or call
 
     def identify(self, sent: Mapping[str, str], connection: Connection) -> Call | Refused | Outdated:
         """Verify credentials at once; `sent` are the headers that apply to calls."""
         call = Call(Request("DISCOVER", "/", "", sent, b"", connection.seen_as(self._face)), self._server)
-        return identity_gate(call) or call
+        return authority.identity_gate(call) or call
 
     def count(self, call: Call) -> Refused | None:
         """Count a request that calls no endpoint against the rate limits; refuse it above them."""
-        return address_rate_gate(call) or agent_rate_gate(call)
+        return authority.address_rate_gate(call) or authority.agent_rate_gate(call)
 
     async def call(self, endpoint: Endpoint, arguments: Arguments, headers: Mapping[str, str], request: Any) -> Outcome:
         """Call an endpoint with the headers of the HTTP request, which no others of the same name replace."""
@@ -220,7 +213,7 @@ def judge(call: Call, endpoint: Endpoint | None) -> Refused | None:
     if endpoint is None:
         return None if may_discover(call) else undisclosed(call)
     routed = _routed(call, endpoint)
-    return None if routed is None else scope_gate(routed)
+    return None if routed is None else authority.scope_gate(routed)
 
 
 def _routed(call: Call, endpoint: Endpoint) -> RoutedCall | None:

@@ -12,25 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from bespeak.faces.http import translation
 from bespeak.faces.http.asgi import Headers, HttpResponse, Receive, Scope, Send, send_response
 from bespeak.faces.http.site import NO_STORE, MakePages, Page, Root, Site
-from bespeak.faces.http.translation import (
-    AGIS_METHOD,
-    AGIS_NAMESPACE,
-    SCHEMES,
-    RequestTarget,
-    encode_block,
-    local_path,
-    meant,
-    problem_body,
-    read_body,
-    read_headers,
-    to_good,
-    to_http,
-    to_part,
-    to_request,
-    without_prefix,
-)
+from bespeak.faces.http.translation import AGIS_METHOD, RequestTarget, meant, to_good, to_http, to_request
 from bespeak.protocol import status
 from bespeak.protocol.address import Address, split_url
 from bespeak.protocol.exchange.headers import MEDIA_PROBLEM, stream_type
@@ -153,7 +138,7 @@ class HttpFace:
         self._origins = origins or Origins()
         # RFC 6750 3: a challenge has at least one parameter.
         realm = "".join(char for char in server.routes.service.identity.server_id if char.isalnum() or char in ".-_:/@")
-        schemes = dict.fromkeys(SCHEMES[mode] for mode in modes)
+        schemes = dict.fromkeys(translation.SCHEMES[mode] for mode in modes)
         self._challenge = ", ".join(f'{scheme} realm="{realm}"' for scheme in schemes).encode("ascii", "ignore")
         self._site = Site(server.routes, pages(server.routes))
         self.is_logged = is_access_logged()  # True if answers that reach no dispatcher have to be logged here
@@ -182,10 +167,10 @@ class HttpFace:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> HttpResponse | None:
         connection = connection_of(scope)
-        headers = read_headers(scope["headers"], self.limits.headers)
+        headers = translation.read_headers(scope["headers"], self.limits.headers)
         if isinstance(headers, Malformed):
             return self.malformed(headers, connection)
-        started, path = perf_counter(), local_path(scope)
+        started, path = perf_counter(), translation.local_path(scope)
         if self.files is not None:
             reply = await self.files.serve(scope, receive, path, headers, connection)
             if reply is not None:
@@ -194,7 +179,7 @@ class HttpFace:
         if isinstance(found, HttpResponse):
             self.log(scope["method"], path, found, connection, started)
             return found
-        body = await read_body(receive, self.limits.body, headers.get("content-length", ""))
+        body = await translation.read_body(receive, self.limits.body, headers.get("content-length", ""))
         if isinstance(body, Malformed):
             return self.malformed(body, connection)
         query, media_type = scope["query_string"].decode("latin-1"), stream_type(headers)
@@ -225,7 +210,7 @@ class HttpFace:
             while not last:
                 batch = await stream.next()
                 last = batch.ended or batch.failure is not None
-                part = to_part(batch, media_type, sent)
+                part = translation.to_part(batch, media_type, sent)
                 sent += len(batch.items)
                 await send({"type": "http.response.body", "body": part, "more_body": not last})
         except OSError:
@@ -239,7 +224,10 @@ class HttpFace:
             return refusal(*forbidden)
         site = self._current()
         if self._prefix:
-            path = self._below_prefix(site, path, headers)
+            # A proxy may have removed the prefix, and a path of the service may begin with the same text.
+            below, method = translation.without_prefix(path, self._prefix), headers.get(AGIS_METHOD)
+            is_whole = below != path and site.is_known(path, method) and not site.is_known(below, method)
+            path = path if is_whole else below
         found = None
         if AGIS_METHOD not in headers:
             # The path of a document has no verb, so it cannot be the path of an endpoint.
@@ -258,11 +246,6 @@ class HttpFace:
         """Return the refusal of a host or an origin that may not call this service."""
         forbidden = self._origins.check_host(headers) or self._origins.check_origin(headers)
         return None if forbidden is None else refusal(*forbidden)
-
-    def _below_prefix(self, site: Site, path: str, headers: Mapping[str, str]) -> str:
-        """Remove the prefix unless a proxy has done so: a path of the service may begin with the same text."""
-        below, method = without_prefix(path, self._prefix), headers.get(AGIS_METHOD)
-        return path if below != path and site.is_known(path, method) and not site.is_known(below, method) else below
 
     def call(
         self, target: RequestTarget, query: str, headers: Mapping[str, str], body: bytes, connection: Connection
@@ -308,7 +291,7 @@ class HttpFace:
     def to_http_response(self, response: Response) -> HttpResponse:
         if response.status == status.OK and (good := self._site.good.get(id(response.block))) is not None:
             return to_good(response, good)
-        block = self._site.blocks.get(id(response.block)) or encode_block(response.block)
+        block = self._site.blocks.get(id(response.block)) or translation.encode_block(response.block)
         kept = any(name == "Cache-Control" for name, _ in response.headers)
         return to_http(response, [*block, _BY_ACCEPT if kept else NO_STORE], self._challenge)
 
@@ -323,8 +306,12 @@ def _target(
             return _advise(site, path, http_method)
         # AGTP-API 3.6: the operator chooses the meaning of HTTP verbs, except that GET changes nothing.
         return RequestTarget(path, verb, reads)
-    if AGIS_NAMESPACE in headers and (refused := _check_namespace(site, headers[AGIS_NAMESPACE])) is not None:
-        return refused
+    wanted = headers.get(translation.AGIS_NAMESPACE)
+    if wanted is not None and site.namespaces and wanted not in site.namespaces:
+        # AGIS 10.1: a client that holds several service maps names one.
+        served = ", ".join(sorted(site.namespaces))
+        message = f"The namespace {wanted[:80]!r} is not served here; this service has {served}."
+        return refusal(status.NOT_FOUND, "namespace-not-found", message)
     path, method = found
     # Only a header may replace the meaning of a method.
     if reads or http_method == "POST" or (http_method in _CHANGING and AGIS_METHOD in headers):
@@ -338,16 +325,6 @@ def _page(page: Page | Root, http_method: str, headers: dict[str, str]) -> HttpR
     if http_method == "OPTIONS":
         return HttpResponse(status.NO_CONTENT, [(b"allow", b"GET, HEAD, OPTIONS")], b"")
     return refusal(405, "method-not-allowed", "A document can only be read.", allow="GET, HEAD, OPTIONS")
-
-
-def _check_namespace(site: Site, wanted: str) -> HttpResponse | None:
-    """Refuse a namespace that is not served: a client that holds several service maps names one (AGIS 10.1)."""
-    if not site.namespaces or wanted in site.namespaces:
-        return None
-    message = (
-        f"The namespace {wanted[:80]!r} is not served here; this service has {', '.join(sorted(site.namespaces))}."
-    )
-    return refusal(status.NOT_FOUND, "namespace-not-found", message)
 
 
 def _options(site: Site, method: str, path: str, http_method: str) -> HttpResponse:
@@ -377,7 +354,7 @@ def refusal(
     number: int, code: str, message: str, *, allow: str | None = None, details: Mapping[str, Any] | None = None
 ) -> HttpResponse:
     """Build a refusal by the face itself, for a request that never becomes an AGTP request."""
-    body = problem_body(number, number, {"code": code, "message": message, **(details or {})})
+    body = translation.problem_body(number, number, {"code": code, "message": message, **(details or {})})
     headers: Headers = [(b"content-type", MEDIA_PROBLEM.encode()), (b"content-length", b"%d" % len(body)), NO_STORE]
     if number in status.REASONS:
         headers.append((b"agtp-status", b"%d" % number))

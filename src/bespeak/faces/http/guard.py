@@ -83,12 +83,11 @@ class Guard:
             pairs += [("error", error), ("error_description", refused.message)]
         if scopes:
             pairs.append(("scope", " ".join(dict.fromkeys(scopes))))
-        return b"Bearer " + ", ".join(f'{name}="{_quotable(value)}"' for name, value in pairs).encode()
-
-
-def _quotable(text: str) -> str:
-    """Leave out characters that a quoted string of a challenge cannot contain (RFC 6750 3)."""
-    return "".join(char for char in text if " " <= char <= "~" and char not in '"\\')
+        # Without characters that a quoted string cannot contain.
+        plain = [
+            (name, "".join(char for char in text if " " <= char <= "~" and char not in '"\\')) for name, text in pairs
+        ]
+        return b"Bearer " + ", ".join(f'{name}="{text}"' for name, text in plain).encode()
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:

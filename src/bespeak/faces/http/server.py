@@ -39,7 +39,6 @@ WritePart = Callable[[bytes], Awaitable[None]]  # writes bytes to the peer; wait
 EncodeHead = Callable[[HttpResponse], bytes]  # encodes a response, here one without its body
 _logger = logging.getLogger(__name__)
 PROMPTED: Final = "bespeak.prompted"  # key in the scope's state: True if the application could have answered at once
-_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Stream(RequestBody):
@@ -213,7 +212,7 @@ class HttpConnection(FaceConnection[Asked]):
         """Wait for bytes; send 100 Continue to a peer that waits for it, in its turn."""
         if self.reader.expects and not self._paused:
             self.reader.expects = False
-            self._answers.append(_CONTINUE)
+            self._answers.append(b"HTTP/1.1 100 Continue\r\n\r\n")
         if self.reader.progressed():
             self._reading = False
         super()._await_data()

@@ -88,7 +88,6 @@ SCHEMES: Final = {
     "mtls": "Client-Certificate",
     "signed": "Agent-Signature",
 }  # authentication scheme of a 401, by mode of `[auth]`; only Bearer is a registered scheme
-_NAMES_REMEMBERED: Final = 512
 _names: dict[bytes, str] = {}  # cache of decoded header names: most clients send the same few
 _encoded: dict[str, bytes] = {}  # cache of encoded response header names
 
@@ -172,7 +171,7 @@ async def read_body(receive: Receive, most: int, declared: str = "") -> bytes | 
 
 def _read_name(name: bytes) -> str:
     key = name.decode("latin-1").lower()
-    if len(_names) < _NAMES_REMEMBERED and len(name) < 64:
+    if len(_names) < 512 and len(name) < 64:
         _names[name] = key
     return key
 

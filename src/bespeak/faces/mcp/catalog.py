@@ -25,7 +25,6 @@ USUALLY_FOUND: Final = 5  # number of capabilities that a search returns unless 
 MOST_FOUND: Final = 20
 _LONGEST_NAME: Final = 80
 _MOST_DESCRIBED: Final = 400  # characters for the namespaces in the description of the search
-_MOST_NAMESPACES: Final = 100
 _FIND: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
@@ -56,7 +55,6 @@ _CALL: Final[dict[str, Any]] = {
     "additionalProperties": False,
 }
 _MOST_INSTRUCTIONS: Final = 1_500  # characters for the namespaces in the instructions of a server
-_MOST_VERBS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ class CapabilitySearch:
         shown = found[: int(arguments.get("limit", USUALLY_FOUND))]
         output: dict[str, Any] = {"capabilities": [_describe(tool) for tool in shown], "matches": len(found)}
         if not found:
-            output["namespaces"] = self._namespaces[:_MOST_NAMESPACES]
+            output["namespaces"] = self._namespaces[:100]
             output["advice"] = "Nothing shares a word with the query. Name the thing, as one of the namespaces does."
         return Outcome(status.OK, output)
 
@@ -200,7 +198,7 @@ class ToolCatalog:
 
 
 def _verbs(endpoints: Sequence[Endpoint]) -> str:
-    return ", ".join(list(dict.fromkeys(one.method.lower() for one in endpoints))[:_MOST_VERBS])
+    return ", ".join(list(dict.fromkeys(one.method.lower() for one in endpoints))[:3])
 
 
 class Backend(Protocol):

@@ -43,7 +43,6 @@ _ABSENT: Final = Raw()
 _RESERVED: Final = b'"io.modelcontextprotocol/'
 _OWN: Final = frozenset({"modelcontextprotocol", "mcp", META.removesuffix("/")})
 """Labels of prefixes in `_meta` that mean something here, or may do so one day."""
-_MOST_ENVELOPES: Final = 256
 _LONGEST_ENVELOPE: Final = 4096  # bounds of what is remembered, because clients choose it
 _ENCODE: Final = msgspec.json.Encoder().encode
 _JSON: Final = (b"content-type", b"application/json")
@@ -163,7 +162,7 @@ def accepts(envelope: MetaEnvelope) -> bool:
     return is_short and _is_valid_envelope(capabilities, client, level)
 
 
-@lru_cache(_MOST_ENVELOPES)
+@lru_cache(256)
 def _is_valid_envelope(capabilities: bytes, client: bytes, level: bytes) -> bool:
     keys = types.CLIENT_CAPABILITIES_META_KEY, types.CLIENT_INFO_META_KEY, types.LOG_LEVEL_META_KEY
     try:

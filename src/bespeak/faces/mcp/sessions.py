@@ -107,7 +107,6 @@ def _valid(value: Any) -> str | int | None:
 Answer = Coroutine[Any, Any, HttpResponse]
 INTERVAL: Final = 15.0  # seconds of silence before a sign of life, as by the SDK: proxies close idle connections
 GRACE: Final = 0.05  # seconds until the peer's leaving is noticed: most answers are ready before, and need no task
-_PING: Final = b": ping\r\n\r\n"
 
 
 def event(message: bytes) -> bytes:
@@ -187,7 +186,7 @@ class PendingAnswer:
                         pass
                 break
             except TimeoutError:
-                await self._send_part(_PING)
+                await self._send_part(b": ping\r\n\r\n")
         if self._cancelled is None:
             self.cancel()
 

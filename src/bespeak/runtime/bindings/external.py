@@ -182,9 +182,6 @@ def _check_transforms(endpoint: Endpoint, handler: ExternalService) -> Iterator[
             yield UPSTREAM_SETUP.at(endpoint, f"/handler/{member}", message, "Give each its own.")
 
 
-_MOST_VIOLATIONS: Final = 100
-_DRAINED_BYTES: Final = 64 * 1024
-_DRAINED_SECONDS: Final = 0.5
 _LATER: Final = (("Retry-After", "5"),)
 _EMPTY: Final = frozenset({httpx.codes.NO_CONTENT, httpx.codes.RESET_CONTENT})
 _REJECTED: Final = frozenset({httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN})
@@ -236,7 +233,7 @@ class ExternalBinding:
         request = self._plan.build(input)
         if isinstance(request, list):
             message = f"The input of {self._endpoint} cannot be passed on: {request[0].message}."
-            violations = msgspec.to_builtins(request[:_MOST_VIOLATIONS])
+            violations = msgspec.to_builtins(request[:100])
             return Refused(status.UNPROCESSABLE, "input-validation-failed", message, {"violations": violations})
         try:
             async with asyncio.timeout(self._handler.timeout_seconds), self._pool.places:
@@ -314,9 +311,9 @@ class ExternalBinding:
 
 async def _drain(response: httpx.Response) -> None:
     """Read and discard a short response: only a drained connection can be reused."""
-    left = _DRAINED_BYTES
+    left = 64 * 1024
     with contextlib.suppress(TimeoutError, httpx.TransportError):
-        async with asyncio.timeout(_DRAINED_SECONDS):
+        async with asyncio.timeout(0.5):
             async for chunk in response.aiter_raw():
                 left -= len(chunk)
                 if left < 0:

@@ -14,19 +14,9 @@ import msgspec
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.recipe import Compensation, Paging, Recipe, RecipeStep, Retry, Source
 from bespeak.contract.schema.view import SchemaView
+from bespeak.runtime.composition import values
 from bespeak.runtime.composition.step import JOURNALED, UNDOES
-from bespeak.runtime.composition.values import (
-    MISSING,
-    Scope,
-    UnmetError,
-    Value,
-    compile_conditions,
-    compile_members,
-    compile_value,
-    follow,
-    is_there,
-    split_path,
-)
+from bespeak.runtime.composition.values import MISSING, Scope, UnmetError, Value
 
 
 @dataclass(slots=True, eq=False)
@@ -44,9 +34,9 @@ class PagedOutput:
         if not self.count:
             self._first = output
         self.count += 1
-        found = follow(output, split_path(plan.items))
+        found = values.follow(output, values.split_path(plan.items))
         rows = found if type(found) is list else []
-        following = follow(output, split_path(plan.cursor)) if plan.cursor else True
+        following = values.follow(output, values.split_path(plan.cursor)) if plan.cursor else True
         if plan.counts:
             number = self._count(rows)
             following = number if _continues(following) else MISSING
@@ -75,13 +65,13 @@ class PagedOutput:
     @property
     def output(self) -> Any:
         """The first page with the elements of all pages, and without a cursor."""
-        cursor = split_path(self.plan.cursor)
+        cursor = values.split_path(self.plan.cursor)
         first = _replaced(self._first, cursor, MISSING) if cursor else self._first
-        return _replaced(first, split_path(self.plan.items), self._items)
+        return _replaced(first, values.split_path(self.plan.items), self._items)
 
 
 def _continues(cursor: Any) -> bool:
-    return is_there(cursor) and cursor is not False and cursor != ""
+    return values.is_there(cursor) and cursor is not False and cursor != ""
 
 
 def _replaced(value: Any, names: tuple[str, ...], new: Any) -> Any:
@@ -189,12 +179,12 @@ def _plan_step(
         is_idempotent=endpoint.semantic.is_idempotent,
         is_plain=not step.when and (step.for_each, step.pages, step.retry, step.timeout) == (None,) * 4,
         flags=JOURNALED if journaled else 0,
-        build=compile_members(step.input, endpoint.input_schema, copies=True),
+        build=values.compile_members(step.input, endpoint.input_schema, copies=True),
         mirror=_plan_mirror(step.input, endpoint.input_schema),
         fill=_plan_path(endpoint.path),
         capture=step.output,
-        when=compile_conditions(step.when) if step.when else None,
-        for_each=None if step.for_each is None else compile_value(step.for_each),
+        when=values.compile_conditions(step.when) if step.when else None,
+        for_each=None if step.for_each is None else values.compile_value(step.for_each),
         max_items=step.max_items,
         skips=step.on_failure == "skip",
         pages=step.pages,
@@ -221,7 +211,7 @@ def _plan_undo(compensation: Compensation, endpoint: Endpoint) -> UndoPlan:
     return UndoPlan(
         key=endpoint.key,
         internal=endpoint.internal,
-        build=compile_members(compensation.input, endpoint.input_schema, copies=True),
+        build=values.compile_members(compensation.input, endpoint.input_schema, copies=True),
         fill=_plan_path(endpoint.path),
     )
 
@@ -243,7 +233,7 @@ def _segment(value: Any) -> str:
 def _plan_result(endpoint: Endpoint, recipe: Recipe) -> Callable[[Scope, Mapping[int, Any]], Any]:
     schema = endpoint.output_schema
     if recipe.output:
-        build = compile_members(recipe.output, schema)
+        build = values.compile_members(recipe.output, schema)
         return lambda scope, outputs: build(scope, None)
     is_array = schema.get("type") == "array"
 

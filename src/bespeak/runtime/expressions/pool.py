@@ -27,7 +27,6 @@ _BATCH: Final = 500  # rows of one message: agents take turns between them
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED: Final = frozenset({"row", "true", "false", "null", "in"})
 _STARTING: Final = 30.0
-_MOST_CHILDREN: Final = 2
 _MOST_WAITING: Final = 1000
 _MOST_OF_ONE: Final = 200  # expressions of one agent that wait; agents take turns
 
@@ -45,7 +44,7 @@ class Expressions:
 
     def __init__(self, *, deadline: float = DEADLINE, most_waiting: int = _MOST_WAITING) -> None:
         self._deadline = deadline
-        self._turns = FairSemaphore(_MOST_CHILDREN, most=most_waiting, most_of_one=_MOST_OF_ONE)
+        self._turns = FairSemaphore(2, most=most_waiting, most_of_one=_MOST_OF_ONE)
         self._idle: list[_ExpressionProcess] = []
 
     async def check(self, text: str, names: Iterable[str], owner: str | None = None) -> str | None:

@@ -101,7 +101,11 @@ def _properties(signature: Signature) -> tuple[dict[str, Schema], dict[str, Sche
     for parameter, schema in zip(signature.parameters, schemas, strict=True):
         properties[parameter.name] = schema
         if parameter.default is not MISSING and parameter.default is not msgspec.UNSET:
-            schema["default"] = _json_default(parameter)
+            try:
+                schema["default"] = msgspec.to_builtins(parameter.default, str_keys=True, enc_hook=dump_foreign)
+            except TypeError as error:
+                message = f"the default of {parameter.name!r} cannot be written as JSON: {reason(error)}"
+                raise ContractError(message) from None
     return properties, definitions
 
 
@@ -164,13 +168,6 @@ def _returned_text(returns: Any) -> bytes:
 
 
 _class_output: Final = lru_cache(maxsize=1024)(_output)
-
-
-def _json_default(parameter: HandlerParameter) -> Any:
-    try:
-        return msgspec.to_builtins(parameter.default, str_keys=True, enc_hook=dump_foreign)
-    except TypeError as error:
-        raise ContractError(f"the default of {parameter.name!r} cannot be written as JSON: {reason(error)}") from None
 
 
 def _written_out(root: Schema, definitions: dict[str, Schema]) -> tuple[Schema, dict[str, Schema]]:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _ONE_BY_ONE: Final = 16  # maximum number of changed agents that are read by id; at startup all are read at once
-_KEY_LENGTH: Final = 32
 STALE: Final = "agents-stale"  # code of a refusal because the copy of the agents is too old to act on
 
 
@@ -76,7 +75,12 @@ class Agents(Follower):
             agent = self._known.get(agent_id)
             if agent is None:
                 return None
-            self._keys[agent_id] = _read_key(agent)
+            raw = decode64(agent.public_key["x"]) if agent.public_key is not None else None
+            self._keys[agent_id] = None
+            if raw is not None and len(raw) == 32:
+                from bespeak.state.identity.jws import PublicKey  # noqa: PLC0415 - loads cryptography, for agents with keys
+
+                self._keys[agent_id] = PublicKey.from_public_bytes(raw)
         return self._keys[agent_id]
 
     def watch(self, watcher: Callable[[], None]) -> None:
@@ -156,12 +160,3 @@ def _by_name(agents: Iterable[Agent]) -> dict[str, Agent]:
 def may_delegate(agent: Agent) -> bool:
     """Return True if an agent's document lets it delegate its authority (core 7.3)."""
     return agent.delegation_permitted is not False and agent.max_delegation_depth != 0
-
-
-def _read_key(agent: Agent) -> PublicKey | None:
-    if agent.public_key is None:
-        return None
-    from bespeak.state.identity.jws import PublicKey  # noqa: PLC0415 - loads cryptography, for agents with keys
-
-    raw = decode64(agent.public_key["x"])
-    return PublicKey.from_public_bytes(raw) if raw is not None and len(raw) == _KEY_LENGTH else None

@@ -19,16 +19,7 @@ from bespeak.runtime.confirmations import is_case_id, too_many_cases
 from bespeak.runtime.extension import ANNOUNCE
 from bespeak.runtime.handling import Conflicts, RefusedError, check_size, effects, invalid, new_id, read_time, stateful
 from bespeak.runtime.sessions import working_agents
-from bespeak.state.store.commands.cases import (
-    ACCEPTED,
-    CONFIRMATION,
-    ESCALATION,
-    EXECUTED,
-    Case,
-    DecideCase,
-    OpenCase,
-    PauseTask,
-)
+from bespeak.state.store.commands import cases
 from bespeak.state.store.store import Conflict
 
 MOST_CONTENT: Final = 256 * 1024  # maximum bytes of an escalation
@@ -48,11 +39,15 @@ def escalate(call: RoutedCall) -> Effects:
         raise invalid("recipient", "contains non-printable characters; name an agent, a person or a group.")
     if not is_task_id(given["task_id"]):
         raise invalid("task_id", f"must be 1 to {LONGEST_TASK_ID} visible characters, as in the header Task-ID.")
-    content = msgspec.json.encode(_raw_input(call))
+    # Core 4.9: as it came, because decoding a number may round it.
+    came = _members(call.request.body) if call.request.body else {}
+    if "parameters" in came:  # the envelope: ESCALATE has no such parameter
+        came |= _members(came["parameters"])
+    content = msgspec.json.encode({name: came.get(name, value) for name, value in given.items()})
     check_size("context", len(content), MOST_CONTENT)
-    command = OpenCase(
+    command = cases.OpenCase(
         case_id=case_id,
-        kind=ESCALATION,
+        kind=cases.ESCALATION,
         agent_id=agent_id,
         recipient=recipient,
         digest=hashlib.sha256(_sorted([agent_id, _exactly(content)])).hexdigest(),
@@ -64,24 +59,16 @@ def escalate(call: RoutedCall) -> Effects:
             call=call,
         ),
         parties=parties_of(call),
-        pause=PauseTask(case_id, given["task_id"], working_agents(call)),
+        pause=cases.PauseTask(case_id, given["task_id"], working_agents(call)),
         most_open=call.server.cases.most_open,
     )
     return Effects((command,), _respond, call.server.tasks.refresh)
 
 
-def _raw_input(call: RoutedCall) -> dict[str, Any]:
-    """Return the input with its members as raw JSON from the body (core 4.9): decoding a number may round it."""
-    came = _members(call.request.body) if call.request.body else {}
-    if "parameters" in came:  # the envelope: ESCALATE has no such parameter
-        came |= _members(came["parameters"])
-    return {name: came.get(name, value) for name, value in call.input.items()}
-
-
 def _respond(outcome: Sequence[Any] | Conflict) -> Envelope | Refused:
     if isinstance(outcome, Conflict):
         return too_many_cases(outcome)
-    case: Case = outcome[0].case
+    case: cases.Case = outcome[0].case
     result: dict[str, Any] = {
         "escalation_id": case.case_id,
         "routed_to": case.recipient,
@@ -93,7 +80,7 @@ def _respond(outcome: Sequence[Any] | Conflict) -> Envelope | Refused:
     return Envelope(result, status.ACCEPTED)
 
 
-SCOPES: Final[Mapping[str, str]] = {ESCALATION: "escalation:confirm", CONFIRMATION: "confirmation:decide"}
+SCOPES: Final[Mapping[str, str]] = {cases.ESCALATION: "escalation:confirm", cases.CONFIRMATION: "confirmation:decide"}
 """Scope with which an agent may decide cases of a kind addressed to others."""
 
 CASES: Final = "esc-"  # begins ids of escalations: to confirm one is to decide it, not to acknowledge its message
@@ -117,7 +104,7 @@ async def confirm(call: RoutedCall) -> Effects | Envelope:
         answering: Coroutine[Any, Any, Effects | Envelope] | None = confirm_own(call)
         if answering is not None:
             return await answering
-    command = DecideCase(
+    command = cases.DecideCase(
         case_id=given["target_id"],
         status=given["status"],
         decided_by=call.agent_id or "",
@@ -130,11 +117,11 @@ async def confirm(call: RoutedCall) -> Effects | Envelope:
     return effects([command], _tell_decision, _CONFLICTS, call.server.tasks.refresh)
 
 
-def _tell_decision(results: Sequence[Case]) -> dict[str, Any]:
+def _tell_decision(results: Sequence[cases.Case]) -> dict[str, Any]:
     case = results[0]
     return {
         "target_id": case.case_id,
-        "status": ACCEPTED if case.state == EXECUTED else case.state,
+        "status": cases.ACCEPTED if case.state == cases.EXECUTED else case.state,
         "confirmed_at": write_instant(case.decided_at or 0.0),
         "attestation_id": case.attestation_id,
     }

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from bespeak.contract.agent import Agent, is_discoverable
-from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_route import as_text
 from bespeak.contract.standard.definition import StandardMethod
 from bespeak.contract.standard.floor import FORMAT_SCHEMA, ID_SCHEMA, NEGOTIATED_ID_SCHEMA, read_filter
@@ -194,12 +195,17 @@ def describe(call: RoutedCall) -> Answer | Envelope:
 
 
 def _capabilities(routes: RouteTable, domains: Iterable[str], version_min: str | None) -> Mapping[str, Any]:
+    listed = [endpoint for endpoint in routes.endpoints.values() if endpoint.is_listed]
+    # AGTP-API 14.1: those that no person has confirmed yet are marked.
+    unreviewed = [str(endpoint) for endpoint in listed if not endpoint.reviewed]
+    priced = (endpoint for endpoint in routes.endpoints.values() if endpoint.cost and not endpoint.internal)
+    used = {"calls"}.union(*(endpoint.cost.amounts for endpoint in priced if endpoint.cost))
     known: dict[str, dict[str, Any]] = {
         "methods": {"methods": routes.supported_methods},
         "modalities": {"modalities": ["application/json"]},
-        "tools": _tools([endpoint for endpoint in routes.endpoints.values() if endpoint.is_listed]),
+        "tools": {"tools": [str(one) for one in listed], **({"unreviewed": unreviewed} if unreviewed else {})},
         "version": {"version": API_VERSION},
-        "budget": {"budget_units_accepted": _budget_units(routes)},
+        "budget": {"budget_units_accepted": [unit for unit in UNITS if unit in used]},
         "zones": {"zones_accepted": []},
     }
     document: dict[str, Any] = {}
@@ -208,23 +214,6 @@ def _capabilities(routes: RouteTable, domains: Iterable[str], version_min: str |
     if version_min is not None:
         document["version_min_satisfied"] = _numbers(API_VERSION) >= _numbers(version_min)
     return document
-
-
-def _tools(listed: list[Endpoint]) -> dict[str, Any]:
-    """List the endpoints, and those that no person has confirmed yet (AGTP-API 14.1)."""
-    unreviewed = [str(endpoint) for endpoint in listed if not endpoint.reviewed]
-    return {"tools": [str(endpoint) for endpoint in listed], **({"unreviewed": unreviewed} if unreviewed else {})}
-
-
-def _budget_units(routes: RouteTable) -> list[str]:
-    """List the units a Budget-Limit can limit here: those of declared costs, and calls."""
-    used = {
-        unit
-        for endpoint in routes.endpoints.values()
-        if endpoint.cost and not endpoint.internal
-        for unit in endpoint.cost.amounts
-    }
-    return [unit for unit in UNITS if unit in used or unit == "calls"]
 
 
 def _numbers(version: str) -> list[int]:
@@ -291,24 +280,15 @@ async def _lifecycle(store: Store, agent_id: str) -> Envelope:
     if not events:
         message = "There is no recorded change of this agent's state."
         raise refusal(status.NOT_FOUND, "agent-not-found", message)
-    listed = [
-        {
-            "event": event.event,
-            "previous_status": event.previous_status,
-            "status": event.status,
-            "actor": event.actor,
-            "reason": event.reason,
-            "at": write_instant(event.at),
-        }
-        for event in events
-    ]
+    listed = [{**msgspec.structs.asdict(event), "at": write_instant(event.at)} for event in events]
     return Envelope({"agent_id": agent_id, "status": events[-1].status, "events": listed})
 
 
 def _check_owner(call: RoutedCall, agent_id: str) -> None:
     """Refuse what the caller may not see, whether or not it exists. Records of anonymous calls have no owner."""
     if call.agent_id != agent_id and not call.principal.scopes.covers(READ):
-        raise RefusedError(_FORBIDDEN)
+        message = f"The caller has no such record; only an agent with the scope {READ} may inspect others."
+        raise refusal(status.FORBIDDEN, "inspection-forbidden", message, required_scopes=[READ])
 
 
 def _show(call: RoutedCall, row: Any, otherwise: str) -> Envelope:
@@ -329,11 +309,3 @@ def _may_be_told(call: RoutedCall, payload: Mapping[str, Any]) -> bool:
         return True
     route = call.routes.steps.get((payload["method"], payload.get("path", "")))
     return route is not None and not route.endpoint.internal
-
-
-_FORBIDDEN: Final = Refused(
-    status.FORBIDDEN,
-    "inspection-forbidden",
-    f"The caller has no such record; only an agent with the scope {READ} may inspect others.",
-    {"required_scopes": [READ]},
-)

@@ -107,7 +107,6 @@ def _report(manifest: bytes, shown: str) -> str:
 
 
 _MAX_ITEMS: Final = 10_000  # searched items per resource; larger ones deserve an endpoint of their own
-_MAX_RESULTS: Final = 20
 _MAX_NAMES: Final = 50  # collections that a scope may name
 _COLLECTION: Final = re.compile(r"[\w.:-]{1,128}")
 
@@ -174,5 +173,5 @@ def _search(
         items += [(resource.name, item) for item in islice(resource.items(), _MAX_ITEMS)]
     ranked = [
         (score, index) for score, index in Index(as_text(item) for _, item in items).rank(need) if score >= threshold
-    ][:_MAX_RESULTS]
+    ][:20]
     return [{"content": items[index][1], "source": items[index][0], "confidence": score} for score, index in ranked]

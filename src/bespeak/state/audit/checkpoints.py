@@ -31,7 +31,6 @@ EVERY: Final = 1000
 SECONDS: Final = 60.0
 _PAGE: Final = 1000
 _SLACK: Final = 2048  # positions to read again: other writers may commit a smaller one after a larger one
-_MOST_BOUND: Final = 4096
 
 
 class BoundStream(msgspec.Struct, frozen=True):
@@ -212,7 +211,7 @@ class Checkpointer:
         for head in heads:
             self._bound.pop(head.stream, None)
             self._bound[head.stream] = head
-        while len(self._bound) > _MOST_BOUND:
+        while len(self._bound) > 4096:
             del self._bound[next(iter(self._bound))]
         self._sealer.anchor(made[0].checkpoint_id)
         if recorded == BEGINS and heads:

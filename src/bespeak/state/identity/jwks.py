@@ -34,14 +34,12 @@ _MOST_KEYS: Final = 100
 _MOST_TRIED: Final = 8  # keys tried for a token that names none, so that it cannot cost a hundred verifications
 _RSA_BITS: Final = range(2048, 8193)  # shorter keys can be broken; longer ones cost the verifier more than they give
 _BEGIN: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,40})-----\s")
-_LONGEST_BLOCK: Final = 20_000
 _BAD: Final = (JoseError, ValueError, TypeError, AttributeError, KeyError, ArithmeticError, UnsupportedAlgorithm)
 """Exceptions of the libraries for malformed keys."""
 IssuerKey = OKPKey | ECKey | RSAKey
 _PRIVATE: Final = "a private key, which a server that only verifies must not have: give its public half"
 _WEAK: Final = f"an RSA key outside {_RSA_BITS.start} to {_RSA_BITS.stop - 1} bits"
 _OF_CURVE: Final = {"Ed25519": ALGORITHMS, "P-256": {"ES256"}, "P-384": {"ES384"}}
-_OF_RSA: Final = {"RS256", "PS256"}
 _logger = logging.getLogger(__name__)
 Clock = Callable[[], float]
 FILE_PERIOD: Final = 5.0  # seconds between checks of a file
@@ -139,7 +137,7 @@ def _from_pem(text: str) -> Iterator[VerificationKey | Fault]:
     for begin in _BEGIN.finditer(text):
         # Not by one expression for the whole: a text of beginnings alone would keep it busy for seconds.
         last = f"-----END {begin[1]}-----"
-        end = text.find(last, begin.end(), begin.end() + _LONGEST_BLOCK)
+        end = text.find(last, begin.end(), begin.end() + 20_000)
         if begin.start() < done or end < 0:
             continue
         done = end + len(last)
@@ -169,7 +167,7 @@ def _from_block(block: bytes) -> VerificationKey | Fault:
 
 def _classified(key: IssuerKey, kid: str | None, algorithm: object) -> VerificationKey | Fault:
     """Return a key with the algorithms of its type, restricted to the one it names."""
-    fitting = _OF_RSA if isinstance(key, RSAKey) else _OF_CURVE.get(key.curve_name, set())
+    fitting = {"RS256", "PS256"} if isinstance(key, RSAKey) else _OF_CURVE.get(key.curve_name, set())
     if algorithm is not None and algorithm not in ALGORITHMS:
         fitting = {name for name in fitting if name == algorithm}
     if not fitting or (algorithm in ALGORITHMS and ALGORITHM not in fitting):

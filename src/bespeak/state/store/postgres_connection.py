@@ -38,7 +38,6 @@ _SOCKET_OPTIONS: Final = {
 }
 """The same for the client's end, where the system has them."""
 _CALM: Final = 2.0  # seconds without a failure after which a database works again
-_LATELY: Final = 60.0
 _SHORTEST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
 
@@ -76,7 +75,7 @@ class Availability:
     def note_locked(self, message: str) -> None:
         """Report a row that stayed locked, unless one was reported lately. The database itself works."""
         now = self._clock()
-        lately = self._locked_at is not None and now < self._locked_at + _LATELY
+        lately = self._locked_at is not None and now < self._locked_at + 60.0
         _logger.log(logging.INFO if lately else logging.WARNING, "%s", message)
         self._locked_at = now
 

@@ -103,7 +103,6 @@ MOST_LISTED_BYTES: Final = 32 * 1024 * 1024  # bounds of a list of tools over al
 _MOST_PAGES: Final = 500
 _HINTS: Final = {"read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint"}
 _PROBE_SECONDS: Final = 5.0
-_CLOSING_SECONDS: Final = 10.0
 _RESULT: Final[TypeAdapter[Any]] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
 _PROMPT: Final[TypeAdapter[Any]] = TypeAdapter(types.GetPromptResult | types.InputRequiredResult)
 _CONTENTS: Final[TypeAdapter[Any]] = TypeAdapter(types.ReadResourceResult | types.InputRequiredResult)
@@ -154,7 +153,7 @@ class McpConnection:
         self._ended.set()
         if self._task is not None and not self._task.done():
             # A session that has not begun cannot be ended in order.
-            patience = _CLOSING_SECONDS if self._ready.is_set() else 0.0
+            patience = 10.0 if self._ready.is_set() else 0.0
             _, pending = await asyncio.wait({self._task}, timeout=patience)
             for task in pending:
                 task.cancel()
@@ -235,7 +234,10 @@ class McpConnection:
             async with AsyncExitStack() as stack:
                 await self._live(stack, mode)
         except Exception as error:  # noqa: BLE001 - a transport may fail in any way
-            self._fault = self._describe(_innermost(error))
+            cause: BaseException = error
+            while isinstance(cause, BaseExceptionGroup) and cause.exceptions:  # in which the SDK wraps a failure
+                cause = cause.exceptions[0]
+            self._fault = self._describe(cause)
         finally:
             self._session = None
 
@@ -394,10 +396,3 @@ def _resources(page: types.ListResourcesResult) -> Iterable[Offer]:
         yield Offer(
             kind="resource", name=one.name, uri=str(one.uri), title=one.title or "", description=one.description or ""
         )
-
-
-def _innermost(error: BaseException) -> BaseException:
-    """Return the failure inside the groups that the SDK wraps it in."""
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]
-    return error

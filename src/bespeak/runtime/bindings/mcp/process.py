@@ -41,7 +41,6 @@ _INHERITED: Final = (
     if sys.platform == "win32"
     else ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "TMPDIR")
 )  # variables that every program needs and that hold no secrets; the others are passed on only by name
-_LARGEST_TOKEN: Final = 16_384
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +73,7 @@ class Launch:
             return dict(self.headers)
         try:
             with Path(self.token_file).open(encoding="utf-8") as file:
-                token = file.read(_LARGEST_TOKEN).strip()
+                token = file.read(16_384).strip()
         except (OSError, UnicodeError) as error:
             return getattr(error, "strerror", None) or "it is not text"
         if not token or not token.isascii() or not is_header_value(token):
@@ -194,7 +193,6 @@ _logger = logging.getLogger(__name__)
 TOO_LARGE: Final = -32901  # code of our own error for an answer that is too large
 _PIECE: Final = 65_536
 _LONGEST_LINE: Final = 2_000  # bytes of a line on standard error that are kept
-_KEPT_LINES: Final = 8
 _GRACE: Final = 2.0  # seconds for a process to end after its input was closed, after SIGTERM, and after SIGKILL
 _LAST_SECONDS: Final = 0.5  # time for the last words of a program whose output has ended
 _STEP: Final = 0.01  # seconds between two looks at a process that is to end
@@ -221,7 +219,7 @@ class LastWords:
     def __init__(self, name: str) -> None:
         self.name = name
         self.complete = asyncio.Event()  # set when nothing more can come
-        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._lines: deque[str] = deque(maxlen=8)
 
     def add(self, line: bytes) -> None:
         text = printable(line[:_LONGEST_LINE].decode(errors="replace").rstrip())
