@@ -101,12 +101,10 @@ class Asking:
         return f"Ask a person to run `{self._command.format(case=case_id)}`, then {then}."
 
     def unshowable(self, tool: Named, case: cases.Case, text: str) -> Outcome:
-        """Refuse a composite whose question is too long to be put to a user here."""
         refusal = too_long_to_show(tool, text, self.remedy(case.case_id))
         return refused(msgspec.structs.replace(refusal, details={"confirmation_id": case.case_id, **refusal.details}))
 
     def unanswerable(self, tool: Named, case: cases.Case) -> Outcome:
-        """Refuse a call whose client cannot ask its user."""
         message = f"{tool.name} cannot be undone, so a person must confirm it, and no user can be asked here."
         members = {"confirmation_id": case.case_id, "remedy": self.remedy(case.case_id)}
         return refused(Refused(status.AUTHORIZATION_REQUIRED, "confirmation-required", message, members))

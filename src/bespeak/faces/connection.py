@@ -227,7 +227,6 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         raise NotImplementedError
 
     def refuse(self, fault: Malformed) -> bytes:
-        """Answer a message that could not be parsed."""
         raise NotImplementedError
 
     # Callbacks of the loop.
@@ -255,7 +254,6 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
                 self._leave()
 
     def data_received(self, data: bytes) -> None:
-        """Answer all complete requests, or pause reading while one is in progress."""
         if self._leaving:
             return
         self.reader.receive_data(data)
@@ -366,7 +364,6 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             self._discard()
 
     def drop_answers(self) -> None:
-        """Disconnect a peer that does not read its answers."""
         self._leaving = True
         self.shared.capacity.answers.hold(self, 0)
         self.transport.abort()

@@ -92,7 +92,6 @@ class Capacity:
         return sum(crowd.count for crowd in self.crowds) - len(self.refused) >= self.connections
 
     def trim(self) -> None:
-        """Return memory to the system after a burst."""
         for budget in (self.requests, self.answers):
             if budget.peak > _BURST and budget.held < budget.peak // 4:
                 budget.peak = budget.held
@@ -119,7 +118,6 @@ class Timeouts(msgspec.Struct, frozen=True):
 
     @property
     def period(self) -> float:
-        """Interval between two checks of the deadlines."""
         return min(1.0, min(self.idle, self.read, self.write, self.linger, self.crowded) / 4)
 
 

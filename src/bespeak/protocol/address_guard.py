@@ -114,7 +114,6 @@ class AddressGuard:
         self._resolve = resolve or system_resolve
 
     async def addresses(self, host: str, port: int) -> list[str] | BlockedAddress:
-        """Resolve a host; return its addresses, or why they are blocked."""
         free = self._allow_private or (_plain(host), port) in self._typed
         literal = literal_address(host)
         if literal is None:
@@ -142,7 +141,6 @@ class AddressGuard:
 
 
 def typed_host(host: str, port: int) -> frozenset[tuple[str, int]]:
-    """Return what a guard allows for an address that the user typed."""
     return frozenset({(_plain(host), port)})
 
 

@@ -328,7 +328,6 @@ Rest = Callable[[], "asyncio.Future[Any]"]  # returns a future of the result of 
 
 
 def outlive(error: asyncio.CancelledError, rest: Rest) -> None:
-    """Note in a cancellation that the handler goes on."""
     error.outliving = rest  # type: ignore[attr-defined] # not a subclass: Python 3.11's `timeout` compares the type
 
 
@@ -341,7 +340,6 @@ def take_outliving(error: BaseException) -> Rest | None:
 
 
 def running_threads() -> int:
-    """Return the number of calls in threads that have not returned."""
     return _workers.pending
 
 

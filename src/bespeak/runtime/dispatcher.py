@@ -102,7 +102,6 @@ class Dispatcher:
         self._subscribers = (*self._subscribers, subscriber)
 
     def keep_calls(self, keeping: Keeping) -> None:
-        """Keep calls that may be repeated later. There must be a store."""
         assert self._settlement is not None, "calls are kept in a store"
         self._settlement.keeping = keeping
 

@@ -224,7 +224,6 @@ class Metrics:
         found[1].observe(exchange.seconds or 0.0)
 
     def gauge(self, name: str, meaning: str, value: Callable[[], float]) -> None:
-        """Publish a number of this process that is read when it is asked for; left out if processes add up theirs."""
         if not self.shared:
             self._client.Gauge(name, meaning, registry=self._registry).set_function(value)
 
@@ -287,7 +286,6 @@ class Auditor:
         return AppendAudit(call.agent_id or "", payload)
 
     def headers(self, sealed: Sealed) -> tuple[tuple[str, str], ...]:
-        """Return the headers by which a response names its record."""
         named = ("Audit-ID", sealed.audit_id)
         return (named, ("Attribution-Record", sealed.jws)) if self.attributes else (named,)
 

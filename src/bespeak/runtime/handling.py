@@ -371,5 +371,4 @@ async def read_checked(call: RoutedCall, joined: Joined, by: StandardMethod | in
 
 
 def may_pass_later(refused: Refused) -> bool:
-    """Return True for failures and refusals that another attempt may not meet."""
     return refused.status >= status.SERVER_ERROR or refused.status in _AGAIN

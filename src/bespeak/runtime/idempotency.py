@@ -165,7 +165,6 @@ class Idempotency:
         return stored.ClaimKey(claim.scope, claim.key, claim.request_hash, self.lease, self._retention)
 
     def hold(self, claim: KeyClaim) -> Refused | None:
-        """Claim a key in memory, or return a refusal."""
         held = self._held.setdefault((claim.scope, claim.key), claim.request_hash)
         if held is claim.request_hash:
             return None
@@ -216,7 +215,6 @@ class Idempotency:
             self._owed[claim.scope, claim.key] = Debt(claim, _keep(response, block), tuple(commands))
 
     def debts(self) -> list[Debt]:
-        """Return the answers that are not in the store, the oldest first."""
         return list(self._owed.values())
 
     def settle(self, debt: Debt) -> None:

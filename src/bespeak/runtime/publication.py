@@ -83,7 +83,6 @@ class PublishedDocument:
         self._unchanged = Answer(b"", status.NOT_MODIFIED, content_type, headers)
 
     def answer(self, request: Request) -> Answer:
-        """Return the document, or 304 for a caller that already holds it."""
         return self._unchanged if names.is_held(self.etag, request.headers) else self._full
 
 

@@ -212,7 +212,6 @@ ENDPOINT_WARNING = "AGTP-Endpoint-Warning"
 
 
 def endpoint_advisories(endpoint: Endpoint, catalog: Catalog) -> tuple[tuple[str, str], ...]:
-    """Return the deprecation warnings of an endpoint, sent with every response."""
     deprecated = None if endpoint.deprecated is None else endpoint.deprecated.warning()
     warnings = ((CATALOG_WARNING, catalog.warns_of(endpoint.method)), (ENDPOINT_WARNING, deprecated))
     return tuple((name, warning) for name, warning in warnings if warning is not None)

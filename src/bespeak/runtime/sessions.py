@@ -156,7 +156,6 @@ class Pausing:
         self._tasks = tasks
 
     def concerns(self, call: RoutedCall) -> bool:
-        """Return True if a call may belong to a paused task."""
         passes = call.route.builtin and call.method in _PASSING
         return self._tasks.watched and TASK_ID in call.request.headers and not passes
 

@@ -69,7 +69,6 @@ class Caller:
         return self.call.agent_id or f"anonymous {self.call.request.connection.address}"
 
     def refuse(self, refused: Refused) -> CallRefusedError:
-        """Return the error that ends the request with a status of HTTP."""
         self.refused = refused
         return CallRefusedError(refused)
 

@@ -94,7 +94,6 @@ class SkillHandler(RequestHandler):
         return paging.apply_history_length(held.task, params.configuration)
 
     async def on_message_send_stream(self, params: types.SendMessageRequest, context: Context) -> Events:
-        """Carry out a message, and yield its task with every change until it ends or waits."""
         held = await self._begin(params, context)
         if isinstance(held, types.Message):
             yield held
@@ -125,7 +124,6 @@ class SkillHandler(RequestHandler):
 
     @_guarded
     async def on_list_tasks(self, params: types.ListTasksRequest, context: Context) -> types.ListTasksResponse:
-        """Return tasks of the caller, the last changed first."""
         paging.validate_history_length(params)
         if params.HasField("page_size"):
             paging.validate_page_size(params.page_size)
@@ -167,7 +165,6 @@ class SkillHandler(RequestHandler):
     async def on_get_extended_agent_card(
         self, params: types.GetExtendedAgentCardRequest, context: Context
     ) -> types.AgentCard:
-        """Return the card for identified agents, if the public one has less."""
         card = self._cards()
         if card is None:
             raise errors.UnsupportedOperationError("The public agent card has everything.")
@@ -226,7 +223,6 @@ class A2aApplication:
         self._dispatcher = JsonRpcDispatcher(handler, _Contexts(), enable_v0_3_compat=True)
 
     async def start(self) -> None:
-        """Follow the tasks in the store."""
         await self._tasks.start()
 
     async def stop(self) -> None:

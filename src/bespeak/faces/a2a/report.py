@@ -38,7 +38,6 @@ def new_task(message: Message, skill: Skill) -> Task:
 
 
 def remember(task: Task, message: Message) -> None:
-    """Append a message to the history of a task, unless it is too long."""
     if message.ByteSize() <= 64 * 1024:
         added = task.history.add()
         added.CopyFrom(message)
@@ -64,7 +63,6 @@ def tell_progress(task: Task, done: float, total: float | None, message: str | N
 
 
 def agent_message(context_id: str, text: str, data: Any = None, *, task_id: str = "") -> Message:
-    """Make a message of the agent: words, and data if there are any."""
     parts = [new_text_part(text)]
     if data is not None:
         parts.append(_data_part(data))
@@ -74,7 +72,6 @@ def agent_message(context_id: str, text: str, data: Any = None, *, task_id: str 
 
 
 def stage_of(task: Task) -> str:
-    """Return how the store sees the state of a task."""
     if task.status.state in WAITING_STATES:
         return WAITING
     return WORKING if task.status.state == TaskState.TASK_STATE_WORKING else FINISHED
@@ -97,7 +94,6 @@ def complete(task: Task, outcome: Outcome, *, as_text: bool) -> None:
 
 
 def refuse(task: Task, skill: Skill, outcome: Outcome) -> None:
-    """Tell that a call was refused or failed, and what can be done about it."""
     _note_mapping(task, outcome)
     error = error_members(skill.endpoint, outcome, _GRANTING)
     tell(task, _state_after(outcome), _words(error), {"error": error})
@@ -109,7 +105,6 @@ def _note_mapping(task: Task, outcome: Outcome) -> None:
 
 
 def require_input(task: Task, skill: Skill, outcome: Outcome) -> None:
-    """Tell what is wrong with the arguments; the caller can send others."""
     error = error_members(skill.endpoint, outcome, _GRANTING)
     text = f'{_words(error)} Send a message with this taskId and a data part {{"input": {{...}}}}.'
     tell(task, TaskState.TASK_STATE_INPUT_REQUIRED, text, {"error": error, "skill": skill.entry})

@@ -57,7 +57,6 @@ def restore_large(arguments: dict[str, Any], validator: Validator) -> None:
 
 
 def write_large(value: Any) -> Any:
-    """Turn integers that a double cannot hold into texts."""
     if isinstance(value, int):
         return value if abs(value) <= LARGEST else str(value)
     return _convert_within(value, write_large)
@@ -106,7 +105,6 @@ class Skills(dict[str, Skill]):
         return EndpointIndex([skill.endpoint for skill in self.values()], list(self))
 
     def suggest(self, text: str) -> list[Skill]:
-        """Return the skills that fit a text best; the first ones if none does."""
         skills = list(self.values())
         ranked = [skills[index] for _, index in self._index.rank(text)] or skills
         return ranked[:5]

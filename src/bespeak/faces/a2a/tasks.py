@@ -61,7 +61,6 @@ class Held:
 
     @property
     def stage(self) -> str:
-        """State of the task, as the store sees it."""
         return self.stored.state
 
 
@@ -96,7 +95,6 @@ class SkillTasks:
         self._renewing = asyncio.create_task(self._renew())
 
     async def stop(self) -> None:
-        """Stop all work; the tasks are told to be interrupted."""
         works = [running.work for running in self._running.values()]
         for running in self._running.values():
             running.call.cancel()
@@ -106,7 +104,6 @@ class SkillTasks:
         await asyncio.gather(*works, return_exceptions=True)
 
     async def find(self, owner: str, message: Message) -> Held | None:
-        """Find the task of a message that was sent before."""
         scope, key, digest = _identify(owner, message)
         found = await self._store.read(FindKey(scope, key))
         if found is None:
@@ -191,7 +188,6 @@ class SkillTasks:
         await self._store.do(ChangeRecord(record.record_id, kinds, states, how.state, owner=record.owner, delay=0.0))
 
     async def settle(self, held: Held) -> Held:
-        """Wait until nobody works on a task."""
         if held.stage != a2a_tasks.WORKING:
             return held
         async for later in self._later(held):
@@ -244,7 +240,6 @@ class SkillTasks:
             await self._cancel_run(run)
 
     async def reread(self, held: Held) -> Held:
-        """Read a task again. Raises TaskNotFoundError if it is gone."""
         found = await self.read(held.owner, held.stored.task_id)
         if found is None:
             raise TaskNotFoundError

@@ -243,7 +243,6 @@ class HttpFace:
         return target
 
     def forbids(self, headers: Mapping[str, str]) -> HttpResponse | None:
-        """Return the refusal of a host or an origin that may not call this service."""
         forbidden = self._origins.check_host(headers) or self._origins.check_origin(headers)
         return None if forbidden is None else refusal(*forbidden)
 
@@ -364,7 +363,6 @@ def refusal(
 
 
 def code_of(reply: HttpResponse) -> str | None:
-    """Return the code of a refusal that the face has made, if its body has one."""
     try:
         return msgspec.json.decode(reply.body, type=_Coded).code
     except msgspec.MsgspecError:

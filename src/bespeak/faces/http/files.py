@@ -84,7 +84,6 @@ class FileFace:
         return (form.check_size(int(declared[:20])) if declared.isdecimal() else None) or form
 
     def streams(self, head: HttpHead) -> bool:
-        """Return True if the answer may be a file."""
         headers = head.headers
         if isinstance(headers, Malformed):
             return False

@@ -59,7 +59,6 @@ class Guard:
         return {**scope, "headers": [(name, value.strip()) for name, value in scope["headers"]]}, body
 
     def forbid(self, headers: Mapping[str, str]) -> Forbidden | None:
-        """Refuse the Host or the Origin of a request."""
         return self._origins.check_host(headers) or self._origins.check_origin(headers)
 
     def refuse(self, asked: Any, refused: Refused, scopes: tuple[str, ...] = ()) -> HttpResponse:
@@ -91,7 +90,6 @@ class Guard:
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
-    """Make a `receive` that begins with a body that was read."""
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

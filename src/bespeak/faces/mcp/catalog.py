@@ -107,7 +107,6 @@ class CapabilitySearch:
         return Outcome(status.OK, output)
 
     def unwrap(self, arguments: dict[str, Any]) -> Wanted | Outcome:
-        """Return the capability that is to be called, or a refusal."""
         if (invalid := check_arguments(self.caller.endpoint, self.caller.input, arguments)) is not None:
             return invalid
         name = arguments["name"]
@@ -184,7 +183,6 @@ class ToolCatalog:
         return [tool.entry for tool in listed]
 
     def instructions(self, name: str) -> str:
-        """Tell models how to use the tools of the service with a name."""
         errors = "Results with isError hold an error with a code and a remedy."
         if not self.is_searched:
             return f"Tools of {name}. {errors}"

@@ -106,7 +106,6 @@ _MEMBERS: Final = frozenset(MetaEnvelope.__struct_encode_fields__)
 
 
 def read_plain(body: bytes) -> PlainMessage | None:
-    """Read a message; return None if it is not plain."""
     message: _Message[Any]
     try:
         try:
@@ -193,7 +192,6 @@ class PlainRequest(NamedTuple):
     session: McpSession | None  # session of an earlier revision; None if there are none
 
     def reply(self, member: bytes, value: bytes) -> HttpResponse:
-        """Write the answer in the form of the client's era."""
         body = b'{"jsonrpc":"2.0","id":%b,"%b":%b}' % (_ENCODE(self.message.id), member, value)
         if self.is_modern:
             return HttpResponse(200, [(b"content-length", b"%d" % len(body)), _JSON], body)

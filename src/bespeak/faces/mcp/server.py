@@ -151,7 +151,6 @@ class ToolServer:
         self.server.middleware.clear()
 
     async def find(self, name: str) -> Tool | None:
-        """Find a tool by its name; look for new ones if it is not known."""
         catalog = await self._read()
         if name in (catalog.search.finder.name, catalog.search.caller.name):
             return None
@@ -176,7 +175,6 @@ class ToolServer:
         return wanted
 
     async def refresh(self) -> None:
-        """Read the endpoints again, and announce changed lists."""
         await self._read(refresh=True)
 
     async def watch(self, interval: float) -> None:

@@ -260,7 +260,6 @@ class McpSessions:
         return session
 
     async def handle(self, scope: Scope, asked: ClientMessage, receive: Receive, send: Send) -> None:
-        """Answer a message of any era."""
         if self._manager.stateless and scope["method"] == "GET":
             await send_response(_NO_STREAM, scope["method"], send)  # nothing would ever be sent in it
             return

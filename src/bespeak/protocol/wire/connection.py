@@ -83,7 +83,6 @@ class MessageReader(Generic[HeadT, MessageT_co]):
         self._buffer += data
 
     def receive_eof(self) -> None:
-        """Record that the peer sends no more data."""
         self._ended = True
 
     def next_event(self) -> MessageT_co | Malformed | Pause:

@@ -143,7 +143,6 @@ class RequestPlan:
         self._secret = encode_pairs([(name, quote(value, safe="")) for name, value in credentials.query.items()])
 
     def build(self, given: Mapping[str, Any]) -> httpx.Request | list[Violation]:
-        """Build the request, or return why this input cannot be sent."""
         faults: list[Violation] = []
         remaining = dict(given)
         try:

@@ -52,7 +52,6 @@ def failed_answer(step: StepPlan, number: str, response: Response) -> Failure:
 
 
 def unmet(step: StepPlan, number: str, error: UnmetError) -> Failure:
-    """Describe a step that cannot be called, because it gets no usable values."""
     return Failure(step, number, None, {"code": error.code, "message": error.message})
 
 
@@ -241,7 +240,6 @@ class Run(Engine):
         return None
 
     async def _each(self, step: StepPlan, elements: Any) -> Any:
-        """Run a step for each element of a list; return a list of items and outputs, or the first failure."""
         items = elements if type(elements) is list else [elements] if is_there(elements) else []
         if len(items) > step.max_items:
             message = f"its list has {len(items):,} elements, and {step.max_items:,} are allowed; ask for fewer"

@@ -25,7 +25,6 @@ Normal = tuple[int, Any]
 
 
 def normal(value: Any) -> Normal:
-    """Return the form of a value by which it is compared."""
     kind = type(value)
     if kind is str:
         if _DATE.fullmatch(value) is not None:

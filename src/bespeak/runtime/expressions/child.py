@@ -50,7 +50,6 @@ class Evaluator:
         self._programs: OrderedDict[tuple[str, tuple[str, ...]], Any] = OrderedDict()
 
     def answer(self, asked: ExpressionRequest) -> Evaluated:
-        """Answer a request; whatever an expression does, the answer says it."""
         try:
             program = self._compile(asked.text, asked.names)
         except RuntimeError as error:

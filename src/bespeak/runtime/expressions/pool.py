@@ -200,7 +200,6 @@ class _ExpressionProcess:
         return bytes(parts)
 
     def end(self) -> None:
-        """Kill the process and wait for its end, which is immediate."""
         self._socket.close()
         self.process.kill()
         self.process.wait()

@@ -304,7 +304,6 @@ class FunctionReading:
 
 
 def read_handler(function: Callable[..., Any]) -> FunctionReading:
-    """Read a function. Raises ContractError if it cannot describe an endpoint."""
     prose = parse_docstring(inspect.getdoc(function))
     signature = read_signature(function)
     context = signature.context and signature.context.name

@@ -74,7 +74,6 @@ class Gates(NamedTuple):
 
 
 def plan_gates(server: Server) -> Gates:
-    """Select the gates that can refuse something at a server."""
     left_out: set[Callable[..., Any]] = {*(() if server.rates else _COUNTING)}
     if server.store is not None:
         left_out.add(confirmation_gate)

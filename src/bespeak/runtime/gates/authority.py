@@ -227,7 +227,6 @@ _remembered = lru_cache(1024)(parse_budget)
 
 
 def budget_gate(call: RoutedCall) -> Refused | None:
-    """Compare the endpoint's declared cost with Budget-Limit, unit by unit."""
     headers = call.request.headers
     if BUDGET_LIMIT not in headers:
         return None

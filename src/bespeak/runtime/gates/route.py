@@ -144,7 +144,6 @@ def policy_gate(call: Call) -> Refused | None:
 
 
 def route_gate(call: Call) -> RoutedCall | Refused:
-    """Find the endpoint, or refuse with the methods that the path has."""
     routes = call.routes
     found = find_visible(call, call.method, call.path)
     own = call.server.own_endpoints

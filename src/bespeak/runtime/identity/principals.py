@@ -65,7 +65,6 @@ class Principals:
         return self._recent(agent_id, scope)
 
     def prove(self, found: Authenticated, scope: str | None) -> Principal | Refused:
-        """Return the principal of an agent that has proven its id."""
         if found.nonce is not None:
             found = msgspec.structs.replace(found, nonce=None, nonce_expires_at=None)
         if scope is not None and len(scope) > _LONGEST_REMEMBERED:
@@ -92,7 +91,6 @@ class Principals:
         return msgspec.structs.replace(own, scopes=narrowed, delegators=chain.delegators, expires=expires)
 
     def chain(self, caller: str | None, header: str) -> Chain | Refused:
-        """Verify the delegation chain that leads to a caller, or return a refusal."""
         from bespeak.state.identity.delegation import verify_chain  # noqa: PLC0415 - loads cryptography, if there is a chain
 
         if caller is None:
@@ -145,7 +143,6 @@ class Principals:
         return self.authenticator.keys is not None and self.authenticator.keys.lasts(key_id)
 
     def credentials_missing(self, why: str) -> Refused:
-        """Build the 262 for missing credentials, with what to send."""
         modes = {"modes": list(self.authenticator.modes)} if self.authenticator is not None else {}
         return authorization_required("credentials-missing", f"{why}; {self.advice}.", **modes)
 

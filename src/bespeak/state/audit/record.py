@@ -72,12 +72,10 @@ class RecordPlace(msgspec.Struct, frozen=True):
 
 
 def encode_header(header: dict[str, str]) -> bytes:
-    """Encode a header as the first part of a JWS, including the dot."""
     return encode64(msgspec.json.encode(header)) + b"."
 
 
 def roll(digest: bytes, audit_id: bytes) -> bytes:
-    """Return the digest of a stream with one more record."""
     return sha256(digest + audit_id).digest()
 
 

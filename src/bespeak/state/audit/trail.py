@@ -240,7 +240,6 @@ class ChainSealer:
         self._every, self._call = records, call
 
     def anchor(self, checkpoint_id: str) -> None:
-        """Let the next record name a written checkpoint."""
         self._anchor = checkpoint_id
 
     def knows(self, agent_id: str) -> bool:

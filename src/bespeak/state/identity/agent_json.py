@@ -165,7 +165,6 @@ _ID: Final = re.compile(r'"agent_id"\s*:\s*"([0-9a-f]{64})"')
 
 
 def read_agent(path: Path) -> tuple[model.Agent | None, list[Diagnostic]]:
-    """Read an agent document from a file; return the agent and the findings."""
     text = read_text(path)
     if isinstance(text, Diagnostic):
         return _unreadable(path.name.partition(".")[0]), [text]

@@ -131,7 +131,6 @@ class Chain(msgspec.Struct, frozen=True):
 
     @property
     def expires(self) -> int:
-        """Expiry of the first hop to end."""
         return min(hop.expires for hop in self.hops)
 
     @property

@@ -89,7 +89,6 @@ def parse_jws(
 
 
 def read_token(text: str, decoder: msgspec.json.Decoder[_T], *, longest: int, typ: str) -> tuple[Jws, _T] | Fault:
-    """Read a compact JWS of a type and its payload, without verifying it."""
     jws = parse_jws(text, longest=longest, typ=typ)
     if isinstance(jws, Fault):
         return jws
@@ -124,7 +123,6 @@ def sign_detached(header: Mapping[str, Any] | msgspec.Struct, payload: bytes, ke
 
 
 def is_signed(protected: str, payload: bytes, signature: str, key: PublicKey) -> bool:
-    """Return True if the signature by the key matches this encoded header and payload."""
     raw = decode64(signature)
     if raw is None or len(raw) != 64:
         return False

@@ -167,5 +167,4 @@ class SigningKey:
         return {"alg": ALGORITHM, "typ": kind, "kid": self.kid}
 
     def sign(self, content: bytes) -> bytes:
-        """Append the signature to `content`, the encoded header and payload of a JWS."""
         return content + b"." + encode64(self._key.sign(content))

@@ -65,12 +65,10 @@ class Batch:
         return _text(tuple(kind for kind, _ in self._kinds), tuple(checks), bool(self._topics)), parameters
 
     async def run(self, connection: Connection) -> None:
-        """Run the statement and set the result of each command."""
         sql, parameters = self.statement()
         self.answer((await connection.fetch(sql, *parameters))[0])
 
     def answer(self, row: Sequence[Any]) -> None:
-        """Set the result of each command from the one row of the statement."""
         for (kind, entries), found in zip(self._kinds, row, strict=False):
             result = grouping_of(kind).result
             rows = {answered[0]: answered for answered in found or ()}
@@ -353,7 +351,6 @@ class Sealing:
         return self.sealer
 
     def discard(self) -> None:
-        """Discard the records sealed under the current lock."""
         if self._last is not None:
             self._attached().discard()
             self._last = None

@@ -221,7 +221,6 @@ class Unit:
         return self.then is not None or any(command.guards for command in self.commands[1:])
 
     def settle(self) -> None:
-        """Settle the future, in its loop."""
         if self.future.done():  # whoever waited has gone
             return
         if isinstance(self.outcome, BaseException):

@@ -348,7 +348,6 @@ class Examination(msgspec.Struct, frozen=True):
 
     @property
     def is_current(self) -> bool:
-        """True if the tables have the version of this release."""
         return self.version == CURRENT
 
 
