@@ -229,6 +229,9 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
     def refuse(self, fault: Malformed) -> bytes:
         raise NotImplementedError
 
+    def end_stream(self) -> None:
+        """End an answer that is sent in parts and might last for ever: its reader leaves, or the server stops."""
+
     # Callbacks of the loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -273,6 +276,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
 
     def eof_received(self) -> bool:
         """Record the end of input. Over plain TCP the peer may still read; TLS has no half-close (core 1)."""
+        self.end_stream()  # its readers close the connection to leave
         if self._leaving:
             return False
         self._ended = True
@@ -293,6 +297,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         shared.orphans += self._waiting
         shared.gone.set()
         self._wake_writer()
+        self.end_stream()
 
     def pause_writing(self) -> None:
         """Stop answering: the peer does not read its answers."""
@@ -340,6 +345,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
 
     def drain(self) -> None:
         """Close as soon as no request is in progress."""
+        self.end_stream()
         if not (self._busy or self._leaving or self.reader.buffered):
             self._leave()
 

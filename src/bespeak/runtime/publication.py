@@ -144,7 +144,13 @@ class Publication:
         disclosed = self.discloses(principal)
         self._notice_changes()
         if disclosed not in self._manifests:
-            self._manifests[disclosed] = self._build_manifest(disclosed=disclosed)
+            hosted = self.agents if disclosed else ()
+            manifest = self._project(updated=self.updated, issued=self._issued, hosted=hosted)
+            self._versions[disclosed] = manifest["document_version"]
+            if self.signer is not None:
+                self.signer.sign_manifest(manifest)
+            private = self.private or (disclosed and self._is_selective)
+            self._manifests[disclosed] = PublishedDocument(manifest, names.MEDIA_MANIFEST, private=private)
         return self._manifests[disclosed]
 
     @property
@@ -211,16 +217,6 @@ class Publication:
         if self.service.agent_disclosure != "private":
             self._manifests.clear()
             self.updated = max(self.updated, write_instant(self.agents.updated))
-
-    def _build_manifest(self, *, disclosed: bool) -> PublishedDocument:
-        hosted = self.agents if disclosed else ()
-        manifest = self._project(updated=self.updated, issued=self._issued, hosted=hosted)
-        self._versions[disclosed] = manifest["document_version"]
-        if self.signer is not None:
-            self.signer.sign_manifest(manifest)
-        return PublishedDocument(
-            manifest, names.MEDIA_MANIFEST, private=self.private or (disclosed and self._is_selective)
-        )
 
     def _project(self, **more: Any) -> dict[str, Any]:
         return project_manifest(self.service, self.endpoints.values(), self.policies, self.catalog_version, **more)

@@ -55,8 +55,12 @@ class Responder:
             if result.status != status.NOT_MODIFIED:
                 block = block.plus(("Content-Type", result.content_type))
             return Response(result.status, result.body, block, self.headers_of(call) + result.headers, result.code)
-        headers = self.headers_of(call) + result.headers
-        return Response(result.status, _envelope(call, result), call.route.block, headers)
+        body: dict[str, Any] = {"status": result.status}
+        task_id = call.request.headers.get(TASK_ID)
+        if task_id is not None:
+            body["task_id"] = task_id
+        body["result"] = result.result
+        return Response(result.status, _encode(body), call.route.block, self.headers_of(call) + result.headers)
 
     def refuse(self, call: Call, refused: Refused) -> Response:
         error = {"code": refused.code, "message": refused.message, **refused.details}
@@ -126,15 +130,6 @@ class Responder:
             headers += (_RETRY_AFTER,)
         log_fault(fault, connection, headers, logging.WARNING if fault.status in _ALWAYS_LOGGED else logging.INFO)
         return Response(fault.status, _encode(body), routes.error_block, headers, fault.code)
-
-
-def _envelope(call: Call, envelope: Envelope) -> bytes:
-    body: dict[str, Any] = {"status": envelope.status}
-    task_id = call.request.headers.get(TASK_ID)
-    if task_id is not None:
-        body["task_id"] = task_id
-    body["result"] = envelope.result
-    return _encode(body)
 
 
 def explain_error(call: RoutedCall, route: Route, error: BaseException) -> Refused | None:

@@ -89,7 +89,11 @@ class Sessions:
         if not agent_id:
             # There is no agent to bind it to, and anonymous callers must not fill the store with rows.
             return SeekSession(session_id)
-        self._expect(session_id, agent_id, tls_identity)
+        # A place is reserved for the answer of the store. If it is cleared meanwhile, the answer is not cached.
+        self._known.setdefault(session_id, (agent_id, tls_identity, -inf))
+        self._known.move_to_end(session_id)
+        if len(self._known) > self._most:
+            self._known.popitem(last=False)
         # An operator's own RESUME of something else does not resume the session.
         resuming = call.method == "RESUME" and call.route is not None and call.route.builtin
         return BindSession(session_id, agent_id, tls_identity, self.settings.idle, resuming)
@@ -107,13 +111,6 @@ class Sessions:
         if not isinstance(found, Conflict):
             return None  # suspended, and about to be resumed
         return self._refuse_other_owner(call) if found.reason == "of-another" else refuse_session(found)
-
-    def _expect(self, session_id: str, agent_id: str, tls_identity: str) -> None:
-        """Reserve a cache entry for the store's answer; if it is cleared meanwhile, the answer is not cached."""
-        self._known.setdefault(session_id, (agent_id, tls_identity, -inf))
-        self._known.move_to_end(session_id)
-        if len(self._known) > self._most:
-            self._known.popitem(last=False)
 
     def _refuse_other_owner(self, call: Call) -> Refused:
         particulars = Exchange(call, Response(_OF_ANOTHER.status)).particulars

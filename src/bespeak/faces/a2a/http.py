@@ -259,8 +259,11 @@ class A2aApplication:
             return refusal(status.METHOD_NOT_ALLOWED, "method-not-allowed", "A2A is called with POST.", allow="POST")
         try:
             read = decode_json(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return _unreadable(error)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # or two readers would differ
+            fault = {"code": -32700, "message": f"The body is not valid JSON: {error}."}
+            told = msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": fault})
+            lines = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(told))]
+            return HttpResponse(200, lines, told)
         asked: dict[str, Any] = read if isinstance(read, dict) else {}
         call = await self._backend.admit(scope, calls=False)
         if isinstance(call, Refused):
@@ -271,10 +274,10 @@ class A2aApplication:
         caller = Caller(None, call, parts if isinstance(parts, list) else [], _member(asked, "params", "status"))
         if (unseen := judge(call, None)) is not None:
             return self._guard.refuse(asked.get("id"), unseen)
-        told = read_call(caller.parts)
-        if str(asked.get("method")) in _SENDING and isinstance(told, SkillCall) and not caller.is_known:
+        wanted = read_call(caller.parts)
+        if str(asked.get("method")) in _SENDING and isinstance(wanted, SkillCall) and not caller.is_known:
             # An anonymous caller cannot own a task that waits for its authority.
-            skill = (await self._calls.skills()).get(told.skill or "")
+            skill = (await self._calls.skills()).get(wanted.skill or "")
             lacking = None if skill is None else judge(call, skill.endpoint)
             if skill is not None and lacking is not None:
                 return self._guard.refuse(asked.get("id"), lacking, skill.endpoint.required_scopes)
@@ -292,13 +295,6 @@ class _Contexts(ServerCallContextBuilder):
             state={"headers": headers, CALLER: request.scope[CALLER]},
             requested_extensions=get_requested_extensions(request.headers.getlist(HTTP_EXTENSION_HEADER)),
         )
-
-
-def _unreadable(error: Exception) -> HttpResponse:
-    """Refuse a body that is not JSON, or that two readers would read differently."""
-    fault = {"code": -32700, "message": f"The body is not valid JSON: {error}."}
-    body = msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": fault})
-    return HttpResponse(200, [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))], body)
 
 
 def _member(asked: Any, *path: str) -> Any:

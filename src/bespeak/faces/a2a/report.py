@@ -96,7 +96,9 @@ def complete(task: Task, outcome: Outcome, *, as_text: bool) -> None:
 def refuse(task: Task, skill: Skill, outcome: Outcome) -> None:
     _note_mapping(task, outcome)
     error = error_members(skill.endpoint, outcome, _GRANTING)
-    tell(task, _state_after(outcome), _words(error), {"error": error})
+    ended = TaskState.TASK_STATE_FAILED if outcome.status >= status.SERVER_ERROR else TaskState.TASK_STATE_REJECTED
+    state = TaskState.TASK_STATE_AUTH_REQUIRED if outcome.status in _LACKING else ended
+    tell(task, state, _words(error), {"error": error})
 
 
 def _note_mapping(task: Task, outcome: Outcome) -> None:
@@ -130,12 +132,6 @@ def bounded(task: Task) -> Task:
     text = f"The output is larger than {MOST_KEPT // 1024} KiB. It was sent to the caller that waited, and is not kept."
     tell(kept, task.status.state, text)
     return kept
-
-
-def _state_after(outcome: Outcome) -> TaskState:
-    if outcome.status in _LACKING:
-        return TaskState.TASK_STATE_AUTH_REQUIRED
-    return TaskState.TASK_STATE_FAILED if outcome.status >= status.SERVER_ERROR else TaskState.TASK_STATE_REJECTED
 
 
 def _words(error: Mapping[str, Any]) -> str:

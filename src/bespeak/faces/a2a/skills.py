@@ -96,9 +96,13 @@ class Skills(dict[str, Skill]):
     """The skills of one route table, by id. Internal endpoints have none."""
 
     def __init__(self, endpoints: Iterable[Endpoint]) -> None:
+        super().__init__()
         listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
         ids = capability_ids(listed)
-        super().__init__({ids[endpoint.key]: _make_skill(endpoint, ids) for endpoint in listed})
+        for one in listed:
+            compiled = compile_schema(closed(one.input_schema))
+            validator = compiled if isinstance(compiled, Validator) else None
+            self[ids[one.key]] = Skill(ids[one.key], one, describe_tool(one, ids), validator)
 
     @cached_property
     def _index(self) -> EndpointIndex:
@@ -108,12 +112,6 @@ class Skills(dict[str, Skill]):
         skills = list(self.values())
         ranked = [skills[index] for _, index in self._index.rank(text)] or skills
         return ranked[:5]
-
-
-def _make_skill(endpoint: Endpoint, ids: dict[tuple[str, str], str]) -> Skill:
-    compiled = compile_schema(closed(endpoint.input_schema))
-    validator = compiled if isinstance(compiled, Validator) else None
-    return Skill(ids[endpoint.key], endpoint, describe_tool(endpoint, ids), validator)
 
 
 @dataclass(frozen=True, slots=True)

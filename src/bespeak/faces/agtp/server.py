@@ -37,19 +37,8 @@ class AgtpConnection(FaceConnection[Request]):
         # An HTTP client discards other protocols unread, so it is told in its own (the drafts leave this open).
         return b"HTTP/1.1" + refusal.removeprefix(b"AGTP/1.0") if HTTP_REQUEST in fault.message else refusal
 
-    def connection_lost(self, error: Exception | None) -> None:
-        super().connection_lost(error)
+    def end_stream(self) -> None:
         self.peer.end()
-
-    def eof_received(self) -> bool:
-        """Take the end of input for the end of a stream: its readers close the connection to leave."""
-        self.peer.end()
-        return super().eof_received()
-
-    def drain(self) -> None:
-        """End a stream, which might last too long; close as soon as no request is in progress."""
-        self.peer.end()
-        super().drain()
 
     async def _wait_for(self, answer: Coroutine[Any, Any, Response]) -> bytes:
         response = await answer

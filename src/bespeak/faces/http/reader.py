@@ -292,7 +292,9 @@ class HttpRequestReader:
         version = parser.get_http_version()
         path, query = split_target(self._url)
         if self._url[:1] not in (b"/", b"*"):
-            self._headers = _with_host(self._headers, self._url)
+            # RFC 9112 3.2.2: the host of an absolute URL overrides `Host`.
+            host = _before_path(self._url.decode("latin-1")).partition("://")[2].encode("latin-1")
+            self._headers = [(b"host", host), *(pair for pair in self._headers if pair[0] != b"host")]
         headers = read_headers(self._headers, self._limits.headers)
         keep_alive = version == "1.1" and parser.should_keep_alive()
         wants = not isinstance(headers, Malformed) and stream_type(headers) is not None
@@ -360,12 +362,6 @@ def split_target(target: bytes) -> tuple[str, str]:
         text = text[len(_before_path(text)) :]
     path, _, query = text.partition("?")
     return path or "/", query
-
-
-def _with_host(headers: Headers, target: bytes) -> Headers:
-    """Return the headers with the host of an absolute URL, which overrides `Host` (RFC 9112 3.2.2)."""
-    host = _before_path(target.decode("latin-1")).partition("://")[2]
-    return [(b"host", host.encode("latin-1")), *(pair for pair in headers if pair[0] != b"host")]
 
 
 def _before_path(address: str) -> str:

@@ -14,17 +14,8 @@ from typing import Any, Final, Protocol, cast, runtime_checkable
 from urllib.parse import unquote
 
 from bespeak.faces.connection import FaceConnection, Shared
-from bespeak.faces.http.asgi import (
-    Application,
-    Headers,
-    HttpResponse,
-    Message,
-    Receive,
-    RequestBody,
-    Scope,
-    Send,
-    call_application,
-)
+from bespeak.faces.http import asgi
+from bespeak.faces.http.asgi import Application, HttpResponse, Message, Receive, Scope, Send
 from bespeak.faces.http.face import CLOSE, CONNECTION, GONE, READ_FORM, HttpFace, failed
 from bespeak.faces.http.reader import Asked, Heads, HttpHead, HttpRequestReader
 from bespeak.faces.http.translation import phrase_of
@@ -41,7 +32,7 @@ _logger = logging.getLogger(__name__)
 PROMPTED: Final = "bespeak.prompted"  # key in the scope's state: True if the application could have answered at once
 
 
-class Stream(RequestBody):
+class Stream(asgi.RequestBody):
     """The `receive` and `send` callables of one call of an application. A response with a length is not chunked."""
 
     def __init__(self, body: bytes, write: WritePart, encode: EncodeHead, *, chunked: bool) -> None:
@@ -56,7 +47,7 @@ class Stream(RequestBody):
     async def send(self, message: Message) -> None:
         """Send a part of the response. A head without a length is sent at once: the body may take long to begin."""
         if message["type"] == "http.response.start" and not self.begun:
-            headers: Headers = list(message.get("headers", ()))
+            headers: asgi.Headers = list(message.get("headers", ()))
             self._chunked = self._chunked and not any(name == b"content-length" for name, _ in headers)
             self.begun = True
             head = self._encode(
@@ -140,21 +131,7 @@ class HttpConnection(FaceConnection[Asked]):
     def refuse(self, fault: Malformed) -> bytes:
         return encode_refusal(self._serving, fault, self.peer)
 
-    def connection_lost(self, error: Exception | None) -> None:
-        super().connection_lost(error)
-        self._end_stream()
-
-    def eof_received(self) -> bool:
-        """Take the end of input for the end of a stream: its readers close the connection to leave."""
-        self._end_stream()
-        return super().eof_received()
-
-    def drain(self) -> None:
-        """End a stream, which might last for ever; close as soon as no request is in progress."""
-        self._end_stream()
-        super().drain()
-
-    def _end_stream(self) -> None:
+    def end_stream(self) -> None:
         if self._stream is not None:
             self._stream.gone.set()
         self._wake_writer()
@@ -235,7 +212,7 @@ class HttpConnection(FaceConnection[Asked]):
     def _ask_application(self, asked: Asked) -> HttpResponse | Coroutine[Any, Any, HttpResponse]:
         app = self._serving.app
         assert app is not None
-        begun = begin(call_application(app, self._scope(asked), asked.body), copy_context())
+        begun = begin(asgi.call_application(app, self._scope(asked), asked.body), copy_context())
         return cast("HttpResponse", begun.value) if isinstance(begun, Finished) else begun
 
     def _scope(self, asked: Asked) -> Scope:

@@ -187,16 +187,13 @@ class ToolCatalog:
         if not self.is_searched:
             return f"Tools of {name}. {errors}"
         groups = grouped(tool.endpoint for tool in self.tools.values())
-        named = (f"{group} ({_verbs(members)})" for group, members in groups.items())
+        verbs = {name: list(dict.fromkeys(one.method.lower() for one in members)) for name, members in groups.items()}
+        named = (f"{name} ({', '.join(some[:3])})" for name, some in verbs.items())
         finder, caller = self.search.finder.name, self.search.caller.name
         return (
             f"{name} has {len(self.tools)} capabilities. Find them with {finder}, call them with {caller}. "
             f"{errors} Namespaces, with some of what can be done: {join_within(named, _MOST_INSTRUCTIONS)}."
         )
-
-
-def _verbs(endpoints: Sequence[Endpoint]) -> str:
-    return ", ".join(list(dict.fromkeys(one.method.lower() for one in endpoints))[:3])
 
 
 class Backend(Protocol):

@@ -268,7 +268,9 @@ class McpSessions:
         if header is None or session is None:
             await self._manager.handle_request(scope, receive, self._noting(scope, send))
             while len(self._open) > self.most:
-                await self._end(self._longest_unused())
+                ((most, _),) = Counter(one.owner for one in self._open.values()).most_common(1)
+                theirs = [one for one in self._open.values() if one.owner == most]
+                await self._end(min(theirs, key=lambda one: one.busy > 0))
             return
         owner = _owner(scope)
         if owner and not session.owner:
@@ -315,10 +317,6 @@ class McpSessions:
             await send(message)
 
         return observing
-
-    def _longest_unused(self) -> McpSession:
-        ((owner, _),) = Counter(session.owner for session in self._open.values()).most_common(1)
-        return min((session for session in self._open.values() if session.owner == owner), key=lambda one: one.busy > 0)
 
     async def _end(self, session: McpSession) -> None:
         self._forget(session)

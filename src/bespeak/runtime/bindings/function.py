@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import importlib
 import inspect
 import logging
@@ -126,19 +125,20 @@ def read_lifespan(function: Callable[..., Any]) -> Resources:
     if inspect.isasyncgenfunction(function):
         return asynccontextmanager(function)
     if inspect.isgeneratorfunction(function):
-        return functools.partial(_blocking, contextmanager(function))
+        blocking = contextmanager(function)
+
+        @asynccontextmanager
+        async def resources() -> AsyncIterator[Any]:
+            with blocking() as state:
+                yield state
+
+        return resources
     if function is not unwrapped and inspect.isasyncgenfunction(unwrapped):
         return function  # already decorated with asynccontextmanager
     raise ContractError(
         f"{locate(function)}: a lifespan function must be a generator with one `yield`: open what the handlers share, "
         "yield it, and close it after the yield"
     )
-
-
-@asynccontextmanager
-async def _blocking(resources: Callable[[], Any]) -> AsyncIterator[Any]:
-    with resources() as state:
-        yield state
 
 
 class Lifespan:

@@ -22,16 +22,12 @@ UNLIMITED: Final = 32  # the request has no Budget-Limit
 class Steps(Protocol):
     """Calls endpoints for a composition; the dispatcher does it."""
 
+    # Returns the step with its answer.
     def run_step(
         self, parent: RoutedCall, route: Route, given: dict[str, Any], path: str, number: str, *, flags: int = 0
-    ) -> StepCall | Coroutine[Any, Any, StepCall]:
-        """Return the step with its answer, or a coroutine of it."""
-
-    async def recall(self, call: RoutedCall) -> bytes | None:
-        """Return what an earlier run with the same key has noted; None if it has not."""
-
-    async def note(self, call: RoutedCall, verdict: bytes) -> None:
-        """Note the end of a composition, before its steps are undone."""
+    ) -> StepCall | Coroutine[Any, Any, StepCall]: ...
+    async def recall(self, call: RoutedCall) -> bytes | None: ...  # what an earlier run with the same key has noted
+    async def note(self, call: RoutedCall, verdict: bytes) -> None: ...  # the end, before the steps are undone
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,7 +190,9 @@ def _read(function: Callable[..., Any], context_names: frozenset[str]) -> Signat
             raise ContractError(f"Needs is not a default: write {name}: Annotated[..., Needs({provider})]")
         annotation = _adapted(annotation, f"the parameter {name!r}")
         parameter = HandlerParameter(name, annotation, default, kind is _KEYWORD_ONLY)
-        is_context = name in context_names if annotation is MISSING else _is_context(annotation)
+        # What an extension gives its functions in place of a Context says so itself.
+        asks = annotation in (Context, Context | None) or getattr(annotation, "is_context", None) is True
+        is_context = name in context_names if annotation is MISSING else asks
         if not is_context:
             parameters.append(parameter)
         elif context is not None:
@@ -202,11 +204,6 @@ def _read(function: Callable[..., Any], context_names: frozenset[str]) -> Signat
     returns = returns if yields else _adapted(returns, "the return annotation")
     name = function_name(function)
     return Signature(name, tuple(parameters), context, context_at, takes_rest, returns, needs, yields)
-
-
-def _is_context(annotation: Any) -> bool:
-    # What an extension gives its functions in place of a Context says so itself.
-    return annotation in (Context, Context | None) or getattr(annotation, "is_context", None) is True
 
 
 def _is_generator(function: Callable[..., Any]) -> bool:

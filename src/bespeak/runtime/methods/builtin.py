@@ -19,17 +19,9 @@ from bespeak.protocol import status
 from bespeak.runtime.call import REQUIRES_RESOURCES, REQUIRES_STORE
 from bespeak.runtime.composition.step import ComposingMethod
 from bespeak.runtime.extension import BuiltIn, Extension, Floor, Handler, handlers_of
+from bespeak.runtime.methods import discovery
 from bespeak.runtime.methods.cases import confirm, escalate
 from bespeak.runtime.methods.delegate import delegate
-from bespeak.runtime.methods.discovery import (
-    AGENT_METHODS,
-    INSPECT,
-    agents,
-    describe,
-    discover,
-    discover_methods,
-    inspect,
-)
 from bespeak.runtime.methods.lifecycle import CHANGES, lifecycle, resume, suspend
 from bespeak.runtime.methods.query import query
 
@@ -97,8 +89,8 @@ def builtin_endpoints(
     """
     basic: dict[str, Handler] = {
         "QUERY": query,
-        "DISCOVER": discover,
-        "DESCRIBE": describe,
+        "DISCOVER": discovery.discover,
+        "DESCRIBE": discovery.describe,
         "DELEGATE": delegate,
         "ESCALATE": escalate,
         "CONFIRM": confirm,
@@ -116,7 +108,7 @@ def builtin_endpoints(
     at_root = [
         *floor,
         *((change.method, lifecycle(change)) for change in CHANGES),
-        (INSPECT, inspect),
+        (discovery.INSPECT, discovery.inspect),
         *(((_RESUME, resume),) if _RESUME.name not in chosen else ()),
     ]
     searchable = bool(
@@ -140,8 +132,8 @@ def builtin_endpoints(
             )
             for method, handler in at_root
         ),
-        _endpoint(_INVENTORY, "/methods", discover_methods, _ARRAY_OUTPUT),
-        *(_endpoint(method, path, agents) for path, method in AGENT_METHODS),
+        _endpoint(_INVENTORY, "/methods", discovery.discover_methods, _ARRAY_OUTPUT),
+        *(_endpoint(method, path, discovery.agents) for path, method in discovery.AGENT_METHODS),
         *(_endpoint(one.method, one.path, one.handler) for one in brought if not one.listed),
         *(
             _with_missing(

@@ -225,8 +225,6 @@ READ: Final = "audit:read"  # scope that lets a caller inspect records of other 
 _TELLING: Final = frozenset({"method", "requested_method", "path", "extra", "request_hash"})
 """Members of a record that say what was called: a hash can be compared with guesses."""
 
-TARGETS: Final = ("audit", "chain_head", "lifecycle", "contract")
-
 INSPECT: Final = StandardMethod(
     name="INSPECT",
     description="Shows a record of the audit trail, the head of an agent's chain, the changes of its state, or a "
@@ -234,7 +232,7 @@ INSPECT: Final = StandardMethod(
     intent="Inspect what this server has recorded about an agent.",
     outcome="The record or the events are returned; nothing has been changed.",
     takes={
-        "target": {"type": "string", "enum": list(TARGETS)},
+        "target": {"type": "string", "enum": ["audit", "chain_head", "lifecycle", "contract"]},
         "audit_id?": ID_SCHEMA,
         "agent_id?": ID_SCHEMA,
         "synthesis_id?": NEGOTIATED_ID_SCHEMA,

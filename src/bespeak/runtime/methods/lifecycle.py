@@ -190,7 +190,6 @@ NOT_FOUND: Final = Refused(
 NO_SYNTHESIS: Final = Refused(
     status.NOT_FOUND, "synthesis-not-found", "This agent has no living synthesis with this id."
 )
-_ALREADY: Final = Refused(status.CONFLICT, "session-suspended", "The session is already suspended.")
 
 
 @handler
@@ -229,7 +228,8 @@ def suspend(call: RoutedCall) -> Effects:
         "resume_by": write_instant(resume_by),
         "status": SUSPENDED,
     }
-    return effects([command], lambda _: result, {"suspended": _ALREADY, "expired": EXPIRED, "": NOT_FOUND})
+    already = Refused(status.CONFLICT, "session-suspended", "The session is already suspended.")
+    return effects([command], lambda _: result, {"suspended": already, "expired": EXPIRED, "": NOT_FOUND})
 
 
 def hash_nonce(nonce: str) -> str:

@@ -12,35 +12,12 @@ from typing import Any, Final
 import asyncpg  # type: ignore[import-untyped]
 
 from bespeak.errors import ConfigError, StoreError, StoreUnavailableError
+from bespeak.state.store import postgres_connection as connections
+from bespeak.state.store import postgres_transaction as transactions
 from bespeak.state.store.commands.audit import AppendAudit
 from bespeak.state.store.commands.idempotency import ClaimKey
-from bespeak.state.store.postgres_connection import (
-    READERS,
-    READING,
-    WRITERS,
-    Address,
-    Availability,
-    Connection,
-    ConnectionPool,
-    close,
-    is_collision,
-    is_locked,
-    is_outage,
-    may_be_retried,
-    migrate,
-)
-from bespeak.state.store.postgres_transaction import (
-    CHANNEL,
-    Batch,
-    BatchEntry,
-    LateTurn,
-    Sealing,
-    grouping_of,
-    read,
-    topics_of,
-    transact,
-    undo,
-)
+from bespeak.state.store.postgres_connection import Address, Availability, Connection, is_locked, is_outage
+from bespeak.state.store.postgres_transaction import BatchEntry, LateTurn, Sealing, grouping_of
 from bespeak.state.store.store import AGAIN, Command, Conflict, Seal, Sealer, Store, Then, Unit
 
 _logger = logging.getLogger(__name__)
@@ -68,7 +45,7 @@ class Listener:
             self._work.cancel()
             await asyncio.wait([self._work])
         if self._connection is not None:
-            await close(self._connection)
+            await connections.close(self._connection)
 
     async def _run(self, connection: Connection) -> None:
         while True:
@@ -87,7 +64,7 @@ class Listener:
         self._lost.clear()
         connection.add_termination_listener(lambda _: self._lost.set())
         try:
-            await connection.add_listener(CHANNEL, lambda _, __, ___, topic: self._tell(topic))
+            await connection.add_listener(transactions.CHANNEL, lambda _, __, ___, topic: self._tell(topic))
         except BaseException:
             connection.terminate()
             raise
@@ -195,7 +172,7 @@ class WriteLane:
         if self._work is not None:
             await asyncio.wait([self._work])
         if self._connection is not None:
-            await close(self._connection)
+            await connections.close(self._connection)
 
     async def _run(self) -> None:
         try:
@@ -237,7 +214,7 @@ class WriteLane:
                 await self._carry_out(group[:middle])
                 await self._carry_out(group[middle:])
                 return
-            elif may_be_retried(error):
+            elif connections.may_be_retried(error):
                 self._alone(group[0].unit)
                 return
             for task in group:
@@ -249,7 +226,7 @@ class WriteLane:
                 self._alone(task.unit)
             else:
                 task.unit.outcome = task.outcome
-                task.unit.topics.update(*(topics_of(entry.command) for entry in task.entries))
+                task.unit.topics.update(*(transactions.topics_of(entry.command) for entry in task.entries))
                 self._settled(task.unit)
 
     async def _transact(self, group: list[Task]) -> None:
@@ -290,7 +267,7 @@ class WriteLane:
                 await self._send(connection, more, turn)
             await connection.execute("COMMIT")
         except Exception as error:
-            await undo(connection, error)
+            await transactions.undo(connection, error)
             raise
 
     async def _send(self, connection: Connection, entries: list[BatchEntry], turn: LateTurn) -> None:
@@ -303,7 +280,7 @@ class WriteLane:
                 await self._sealing.learn(connection, (step.agent_id for _, step in seals))
                 for entry, step in seals:
                     entry.item = self._sealing.seal(step)
-            await Batch(entries).run(connection)
+            await transactions.Batch(entries).run(connection)
         except Exception as error:
             if is_outage(error):
                 connection.terminate()
@@ -345,8 +322,8 @@ class PostgresStore(Store):
         self._address = Address(dsn, durability)
         self._durability = durability
         self._sealing = Sealing()
-        self._readers = ConnectionPool(self._address, READERS, READING)
-        self._writers = ConnectionPool(self._address, WRITERS, BY_KEY)
+        self._readers = connections.ConnectionPool(self._address, connections.READERS, connections.READING)
+        self._writers = connections.ConnectionPool(self._address, connections.WRITERS, BY_KEY)
         # A claim keeps others away, and is seen by them once it has committed. It promises nothing to anybody yet, so
         # nobody waits for the disk: one that is lost with the database is one that nobody holds any more.
         self._claims = WriteLane(Address(dsn, "process"), self._sealing, self._settle, self._run_alone)
@@ -378,7 +355,7 @@ class PostgresStore(Store):
         try:
             connection = await self._readers.take()
             try:
-                found = await read(connection, command)
+                found = await transactions.read(connection, command)
                 self._availability.note_success()
                 return found
             except BaseException as error:
@@ -398,11 +375,11 @@ class PostgresStore(Store):
         try:
             connection = await self._address.open()
             try:
-                await migrate(self._address.name, connection)
+                await connections.migrate(self._address.name, connection)
                 if self._durability == "full" and (await connection.fetch("SHOW synchronous_commit"))[0][0] == "off":
                     self._address.settings["synchronous_commit"] = "on"
             finally:
-                await close(connection)
+                await connections.close(connection)
             await self._listener.start()
         except ConfigError:
             raise
@@ -445,7 +422,7 @@ class PostgresStore(Store):
                 unit.outcome = await self._transact(unit)
             except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
                 unit.outcome = error
-                if may_be_retried(error) and attempt < _ATTEMPTS:
+                if connections.may_be_retried(error) and attempt < _ATTEMPTS:
                     continue
             break
         self._settle(unit)
@@ -454,7 +431,7 @@ class PostgresStore(Store):
         connection = await self._writers.take()
         try:
             async with LateTurn(self._sealing) as turn:
-                outcome = await transact(connection, unit, turn.seal)
+                outcome = await transactions.transact(connection, unit, turn.seal)
                 if isinstance(outcome, Conflict):
                     turn.discard()
                 return outcome
@@ -474,7 +451,7 @@ class PostgresStore(Store):
     def _explained(self, error: Exception) -> Exception:
         """Return an exception for each waiter: one raised in two places would carry both tracebacks."""
         message = str(error) if isinstance(error, StoreError) else self._address.explain(error)
-        if is_locked(error) or is_collision(error):
+        if is_locked(error) or connections.is_collision(error):
             self._availability.note_locked(message)
             return StoreUnavailableError(message)
         if is_outage(error) or isinstance(error, StoreUnavailableError):

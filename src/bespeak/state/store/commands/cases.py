@@ -7,12 +7,11 @@ from typing import ClassVar, Final
 import msgspec
 
 from bespeak.protocol.exchange.header_values import stored_task_id
-from bespeak.state.store.commands.records import WakeWaiting
+from bespeak.state.store.commands.records import NEVER, WakeWaiting
 from bespeak.state.store.store import Command, Conflict, Notify, Result, Statement, Steps, read_all, read_one
 
 TASK_TOPIC: Final = "tasks"  # topic to watch for paused and released tasks
 STOPPED: Final = 30 * 86400.0  # seconds for which a task whose escalation was rejected stays stopped
-_UNTIL_DECIDED: Final = 1e15
 _SELECT: Final = (
     "SELECT p.agent_id, p.task_id, c.case_id, c.recipient, c.state, c.reason "
     "FROM paused_tasks AS p JOIN cases AS c ON c.case_id = p.case_id WHERE p.expires > {now}"
@@ -40,7 +39,7 @@ class PauseTask(Command, frozen=True):
             yield Statement(
                 "INSERT INTO paused_tasks (agent_id, task_id, case_id, expires) VALUES (?, ?, ?, ?) "
                 "ON CONFLICT (agent_id, task_id, case_id) DO NOTHING",
-                (agent_id, stored_task_id(self.task_id), self.case_id, _UNTIL_DECIDED),
+                (agent_id, stored_task_id(self.task_id), self.case_id, NEVER),
             )
         yield Notify(TASK_TOPIC)
 
