@@ -239,6 +239,10 @@ def undisclosed(call: Call) -> Refused:
     return authorization_required("anonymous-discovery-disabled", message)
 
 
+def refuse_stranger(call: Call) -> Refused | None:
+    return None if may_discover(call) else undisclosed(call)
+
+
 def parties_of(call: Call) -> tuple[str, ...]:
     """Return everyone behind a call: ids, names, principals and keys of the caller and of its delegators."""
     # The operator is left out: agents that it runs itself may decide about each other.

@@ -23,28 +23,9 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.token_hints import UNCHANGED, TokenHints
 from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.bindings.stream import ItemStream
-from bespeak.runtime.call import (
-    Call,
-    Composing,
-    DirectCall,
-    Journal,
-    RoutedCall,
-    StepCall,
-    may_discover,
-    sees,
-    undisclosed,
-)
+from bespeak.runtime.call import Call, Composing, DirectCall, Journal, RoutedCall, StepCall, refuse_stranger, sees
 from bespeak.runtime.composition.step import APART, JOURNALED, UNDOES, UNLIMITED
-from bespeak.runtime.concurrency import (
-    HELD,
-    Finished,
-    Rest,
-    WaitingCoroutine,
-    begin,
-    is_in_task,
-    resume,
-    take_outliving,
-)
+from bespeak.runtime.concurrency import HELD, Finished, WaitingCoroutine, begin, is_in_task, resume, take_outliving
 from bespeak.runtime.concurrency import call_eagerly as run_call
 from bespeak.runtime.exchange import Exchange, Subscriber
 from bespeak.runtime.functions.annotations import dump_foreign
@@ -162,8 +143,8 @@ class Dispatcher:
             return self._proceed(call, started)
         if request.prepared is not None:
             # The request calls no endpoint: answer as the face has prepared, if the caller may discover.
-            if not may_discover(call):
-                return self._refuse(call, undisclosed(call), started)
+            if (refusal := refuse_stranger(call)) is not None:
+                return self._refuse(call, refusal, started)
             return request.prepared if not self._subscribers else self._emit(call, request.prepared, started)
         return self._find(call, route, started)
 
@@ -414,7 +395,9 @@ class Dispatcher:
                 raise  # this request was cancelled, not something the handler awaited
             return self._fail(call, route, error)
 
-    async def _outlive(self, call: RoutedCall, route: Route, rest: Rest) -> Response | Effects:
+    async def _outlive(
+        self, call: RoutedCall, route: Route, rest: Callable[[], asyncio.Future[Any]]
+    ) -> Response | Effects:
         try:
             return self._finish(call, route, await rest())
         except asyncio.CancelledError:

@@ -18,7 +18,7 @@ from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
-from bespeak.runtime.call import Call, RoutedCall, may_discover, parties_of, undisclosed
+from bespeak.runtime.call import Call, RoutedCall, parties_of, refuse_stranger
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.extension import LIST_CALLS
 from bespeak.runtime.gates import authority, judge_early
@@ -209,7 +209,7 @@ def _sent(scope: Scope) -> dict[str, str]:
 def judge(call: Call, endpoint: Endpoint | None) -> Refused | None:
     """Judge the authority of a caller to call an endpoint, or to learn which there are."""
     if endpoint is None:
-        return None if may_discover(call) else undisclosed(call)
+        return refuse_stranger(call)
     routed = _routed(call, endpoint)
     return None if routed is None else authority.scope_gate(routed)
 

@@ -13,15 +13,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from bespeak.errors import LocalProtocolError
 from bespeak.protocol.status import NO_CONTENT, NOT_MODIFIED
 from bespeak.protocol.wire import abnf
-from bespeak.protocol.wire.head import (
-    INVALID_STATUS_LINE,
-    LONGEST,
-    MOST,
-    Memory,
-    ResponseHead,
-    check_beginning,
-    parse_response_head,
-)
+from bespeak.protocol.wire.head import INVALID_STATUS_LINE, ResponseHead, check_beginning, response_heads
 from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, RESPONSE_LIMITS, Limits, Malformed, Pause, ResponseMessage
 
 _KEPT: Final = 4096  # bytes of returned messages that may stay in the buffer while the next one is incomplete
@@ -170,15 +162,10 @@ class ResponseReader(MessageReader[ResponseHead, ResponseMessage]):
     __slots__ = ()
 
     def __init__(self, limits: Limits = RESPONSE_LIMITS) -> None:
-        super().__init__(_response_heads(limits), limits, INVALID_STATUS_LINE)
+        super().__init__(response_heads(limits), limits, INVALID_STATUS_LINE)
 
     def build(self, head: ResponseHead, body: bytes) -> ResponseMessage:
         return ResponseMessage(head.status, head.reason, head.headers, body)
-
-
-@functools.lru_cache(maxsize=8)
-def _response_heads(limits: Limits) -> Memory[ResponseHead | Malformed]:
-    return Memory(functools.partial(parse_response_head, limits=limits), most=MOST, longest=LONGEST)
 
 
 Pairs = Collection[tuple[str, str]]  # headers as pairs of name and value

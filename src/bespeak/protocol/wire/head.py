@@ -311,6 +311,11 @@ class RequestHeads(Memory[RequestHead | Malformed]):
 
 
 @functools.lru_cache(maxsize=8)
+def response_heads(limits: Limits) -> Memory[ResponseHead | Malformed]:
+    return Memory(functools.partial(parse_response_head, limits=limits), most=MOST, longest=LONGEST)
+
+
+@functools.lru_cache(maxsize=8)
 def request_heads(limits: Limits) -> RequestHeads:
     """Return the cache shared by all readers with these limits."""
     return RequestHeads(limits)

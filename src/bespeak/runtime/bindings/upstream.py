@@ -17,20 +17,10 @@ from urllib.parse import quote, unquote_plus
 import httpx
 import msgspec
 
+from bespeak.contract import http_route
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService, fill_placeholders, placeholders
-from bespeak.contract.http_route import (
-    MAX_HEADER,
-    as_text,
-    encode_pairs,
-    in_cookie,
-    in_header,
-    in_path,
-    in_url_query,
-    pairs,
-    texts,
-    unusable,
-)
+from bespeak.contract.http_route import MAX_HEADER, as_text, encode_pairs, in_cookie, pairs, texts, unusable
 from bespeak.contract.schema.validation import Validator, Violation
 from bespeak.protocol import status
 from bespeak.protocol.address_guard import describe_failure, system_trust
@@ -165,7 +155,7 @@ class RequestPlan:
             encoded = {name: encode(given[name], child("", name), faults) for name in placeholders(template)}
             return fill_placeholders(template, encoded.__getitem__)
 
-        return fill(self._address, in_path), fill(self._own, in_url_query)
+        return fill(self._address, http_route.in_path), fill(self._own, http_route.in_url_query)
 
     def _fill_headers(self, remaining: dict[str, Any], faults: list[Violation]) -> dict[str, str]:
         """Build all headers except those of the body. Input never replaces configured headers."""
@@ -173,7 +163,7 @@ class RequestPlan:
         for name, header in self._handler.header_fields.items():
             value = remaining.pop(name, None)
             if value is not None:
-                headers[header.lower()] = in_header(value, child("", name), faults)
+                headers[header.lower()] = http_route.in_header(value, child("", name), faults)
         headers.update(self._configured)
         cookies = list(self._cookies)
         for name, cookie in self._handler.cookie_fields.items():

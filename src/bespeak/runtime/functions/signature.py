@@ -15,18 +15,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    AsyncIterator,
-    Callable,
-    Generator,
-    Iterable,
-    Iterator,
-    Mapping,
-    MutableMapping,
-    Sequence,
-)
+from collections import abc
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import islice
@@ -56,7 +46,7 @@ MISSING: Final = inspect.Parameter.empty
 _KEYWORD_ONLY: Final = inspect.Parameter.KEYWORD_ONLY
 _VAR_POSITIONAL: Final = inspect.Parameter.VAR_POSITIONAL
 _VAR_KEYWORD: Final = inspect.Parameter.VAR_KEYWORD
-_ITERATORS: Final = (AsyncIterator, AsyncIterable, AsyncGenerator, Iterator, Iterable, Generator)
+_ITERATORS: Final = (abc.AsyncIterator, abc.AsyncIterable, abc.AsyncGenerator, Iterator, Iterable, abc.Generator)
 CONTEXT_NAMES: Final = frozenset({"context", "ctx"})  # names of an unannotated parameter that receives the Context
 
 

@@ -11,16 +11,8 @@ import msgspec
 
 from bespeak.contract.schema.validation import Violation, refuse_input
 from bespeak.protocol import status
+from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.header_values import is_session_id, is_task_id
-from bespeak.protocol.exchange.headers import (
-    IDEMPOTENCY_KEY,
-    MEDIA_AGTP,
-    MEDIA_JSON,
-    SESSION_ID,
-    TASK_ID,
-    foreign_charset,
-    is_json,
-)
 from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.token_hints import HINTS
@@ -32,8 +24,8 @@ from bespeak.text.source.pointer import pointer
 _logger = logging.getLogger(__name__)
 
 _IDS: Final[tuple[tuple[str, str, Callable[[str], bool]], ...]] = (
-    ("task_id", TASK_ID, is_task_id),
-    ("session_id", SESSION_ID, is_session_id),
+    ("task_id", names.TASK_ID, is_task_id),
+    ("session_id", names.SESSION_ID, is_session_id),
 )
 _SHARED: Final = ("context", "task_id", "session_id")
 
@@ -70,7 +62,8 @@ def open_envelope(
 _ENVELOPE: Final = frozenset({"method", "task_id", "session_id", "parameters", "context"})
 """Core 5.2: a body with only these keys, and an object under `parameters`, is an envelope around the input."""
 
-_KNOWN_TYPES: Final = frozenset({None, MEDIA_AGTP, MEDIA_JSON})  # of nearly all requests; a missing one means JSON
+# Of nearly all requests; a missing one means JSON.
+_KNOWN_TYPES: Final = frozenset({None, names.MEDIA_AGTP, names.MEDIA_JSON})
 SEMANTIC: Final = "semantic"  # member of a body with a semantic envelope (IoA 9, Figure 8)
 
 _KEY_MISSING: Final = Refused(
@@ -148,10 +141,10 @@ def read_body(request: Request, _: RoutedCall) -> Any:
 
 def _check_content(request: Request) -> Refused | None:
     """Refuse a body that this server would read differently from what its headers say."""
-    content_type = request.headers.get("content-type", MEDIA_JSON)
+    content_type = request.headers.get("content-type", names.MEDIA_JSON)
     encoding = request.headers.get("content-encoding", "identity")
-    charset = foreign_charset(content_type)
-    if not is_json(content_type):
+    charset = names.foreign_charset(content_type)
+    if not names.is_json(content_type):
         return _bad_body(f"The body is {content_type[:80]!r}; send JSON with Content-Type: application/json.")
     if charset is not None:
         return _bad_body(f"The body is in the charset {charset[:40]!r}; send JSON in UTF-8.")
@@ -177,7 +170,7 @@ def _merge(call: RoutedCall, route: Route, value: dict[str, Any]) -> Refused | N
                 value[name] = route.coercions.get(name, str)(text)
     for name, given in (call.preset or {}).items():
         if given is None and name not in value:
-            key = call.request.headers.get(IDEMPOTENCY_KEY)
+            key = call.request.headers.get(names.IDEMPOTENCY_KEY)
             if key is None:
                 return _KEY_MISSING
             if name in route.endpoint.input_schema.get("properties", ()):

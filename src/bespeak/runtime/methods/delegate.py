@@ -19,20 +19,11 @@ from bespeak.protocol.exchange.headers import DELEGATION_CHAIN
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import Scopes, is_canonical_id, is_scope_token
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime import handling
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.call import RoutedCall, not_available
 from bespeak.runtime.extension import HAND_OVER
-from bespeak.runtime.handling import (
-    RefusedError,
-    check_size,
-    effects,
-    invalid,
-    passed,
-    read_future,
-    refusal,
-    stateful,
-    to_json,
-)
+from bespeak.runtime.handling import RefusedError, check_size, effects, invalid, passed, read_future, refusal, stateful
 from bespeak.runtime.identity.agents import may_delegate
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.agents import RecordDelegation
@@ -110,7 +101,7 @@ def _read_deadline(call: RoutedCall, now: float) -> float:
 
 
 def _task(given: str | Mapping[str, Any]) -> str:
-    task = given if isinstance(given, str) else to_json(given)
+    task = given if isinstance(given, str) else handling.to_json(given)
     if "\0" in task:
         raise invalid("task", "contains a NUL, which cannot be stored.")
     check_size("task", len(task.encode()), MOST_TASK)

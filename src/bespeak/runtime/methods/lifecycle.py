@@ -24,22 +24,11 @@ from bespeak.protocol.exchange.header_values import is_session_id
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime import handling
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.extension import RELEASE_SYNTHESIS, RESUME
-from bespeak.runtime.handling import (
-    RefusedError,
-    check_needs,
-    check_size,
-    effects,
-    handler,
-    invalid,
-    new_id,
-    passed,
-    read_future,
-    stateful,
-    to_json,
-)
+from bespeak.runtime.handling import RefusedError, effects, handler, invalid, new_id, passed, read_future, stateful
 from bespeak.runtime.sessions import EXPIRED
 from bespeak.state.store.commands.agents import RETIRED, SetAgentStatus, Transition
 from bespeak.state.store.commands.sessions import SUSPENDED, ResumeSession, Session, SuspendSession
@@ -203,7 +192,7 @@ def suspend(call: RoutedCall) -> Effects:
             raise RefusedError(NO_SYNTHESIS)
         released: Effects = call.server.hooks[RELEASE_SYNTHESIS](call, given["synthesis_id"])
         return released
-    check_needs(call)
+    handling.check_needs(call)
     session_id, latest = given["session_id"], time.time() + call.server.sessions.suspended
     # As requested, limited by the server's maximum.
     resume_by = min(read_future(given, "resume_by", most=math.inf) or latest, latest)
@@ -239,8 +228,8 @@ def hash_nonce(nonce: str) -> str:
 def _checkpoint(given: Mapping[str, Any]) -> str | None:
     if "checkpoint" not in given:
         return None
-    checkpoint = to_json(given["checkpoint"])
-    check_size("checkpoint", len(checkpoint.encode()), MOST_CHECKPOINT)
+    checkpoint = handling.to_json(given["checkpoint"])
+    handling.check_size("checkpoint", len(checkpoint.encode()), MOST_CHECKPOINT)
     return checkpoint
 
 

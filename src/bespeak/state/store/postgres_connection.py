@@ -144,28 +144,24 @@ class Address:
 
     def explain(self, error: BaseException) -> str:
         """Explain an error to the operator, without the password."""
-        if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError):
-            return (
-                f"{self.name} refused the login ({error}). Check the user and the password in the address of the "
-                "store, and the server's pg_hba.conf."
-            )
-        if isinstance(error, asyncpg.InvalidCatalogNameError):
-            return f"{self.name} does not exist ({error}). Create the database, or name another one with --store."
-        if isinstance(error, asyncpg.InsufficientPrivilegeError):
-            return f"{self.name} does not allow it ({error}). Grant the user what it needs on the schema {SCHEMA}."
-        if isinstance(error, asyncpg.TooManyConnectionsError):
-            return f"{self.name} has no connection left ({error}). Raise max_connections, or run fewer processes."
-        if is_locked(error):
-            return (
-                f"{self.name} works, but another transaction kept a row locked for {LOCK_MILLISECONDS / 1000:g} s. "
-                "Look for transactions that do not end in pg_stat_activity."
-            )
-        if isinstance(error, TimeoutError):
-            return f"{self.name} does not answer in time."
-        if isinstance(error, OSError):
-            reason = error.strerror or error
-            return f"{self.name} cannot be reached ({reason}). Check that it runs and accepts connections."
-        return f"{self.name} cannot be used: {error}"
+        told = next(text for kind, text in _EXPLAINED.items() if isinstance(error, kind))
+        reason = error.strerror or error if isinstance(error, OSError) else error
+        return f"{self.name} {told.format(error=reason)}"
+
+
+_EXPLAINED: Final[Mapping[type[BaseException], str]] = {
+    asyncpg.InvalidAuthorizationSpecificationError: "refused the login ({error}). Check the user and the password in "
+    "the address of the store, and the server's pg_hba.conf.",
+    asyncpg.InvalidCatalogNameError: "does not exist ({error}). Create the database, or name another one with --store.",
+    asyncpg.InsufficientPrivilegeError: "does not allow it ({error}). Grant the user what it needs on the schema "
+    f"{SCHEMA}.",
+    asyncpg.TooManyConnectionsError: "has no connection left ({error}). Raise max_connections, or run fewer processes.",
+    asyncpg.LockNotAvailableError: "works, but another transaction kept a row locked for "
+    f"{LOCK_MILLISECONDS / 1000:g} s. Look for transactions that do not end in pg_stat_activity.",
+    TimeoutError: "does not answer in time.",
+    OSError: "cannot be reached ({error}). Check that it runs and accepts connections.",
+    BaseException: "cannot be used: {error}",
+}
 
 
 def is_outage(error: BaseException) -> bool:

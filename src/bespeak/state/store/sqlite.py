@@ -14,6 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final, NamedTuple
 
 from bespeak.errors import ConfigError, StoreError, StoreUnavailableError
+from bespeak.state.store import store as units
 from bespeak.state.store.commands.audit import HEAD
 from bespeak.state.store.sql import sqlite_count, sqlite_sql
 from bespeak.state.store.sqlite_file import FileLock, concerns_all, connect, explain, is_outage, open_writer
@@ -29,9 +30,6 @@ from bespeak.state.store.store import (
     Store,
     Then,
     Unit,
-    read_number,
-    run_command,
-    run_unit,
 )
 
 _logger = logging.getLogger(__name__)
@@ -214,7 +212,7 @@ class Writer:
         """Run a unit without a savepoint: a conflict is expected only before anything is written."""
         before = self._connection.total_changes
         self._sealed = False
-        unit.outcome = run_unit(unit, self._execute, self._seal)
+        unit.outcome = units.run_unit(unit, self._execute, self._seal)
         if isinstance(unit.outcome, Conflict) and (self._sealed or self._connection.total_changes != before):
             self._take_back(alone=alone)
 
@@ -222,7 +220,7 @@ class Writer:
         execute = self._connection.execute
         self._sealed = False
         execute("SAVEPOINT unit")
-        unit.outcome = run_unit(unit, self._execute, self._seal)
+        unit.outcome = units.run_unit(unit, self._execute, self._seal)
         if isinstance(unit.outcome, Conflict):
             if self._sealed:
                 # Those behind it in the chain would refer to a record that is not there.
@@ -304,7 +302,7 @@ class _SeeOthers(Command, frozen=True):
     """Read a number that changes when another connection has changed the file."""
 
     def steps(self) -> Result[int]:
-        return read_number("PRAGMA data_version")
+        return units.read_number("PRAGMA data_version")
 
 
 class SqliteStore(Store):
@@ -440,7 +438,7 @@ def read_with(connection: sqlite3.Connection, command: Command) -> Any:
     def execute(statement: Statement) -> Rows:
         return connection.execute(sqlite_sql(statement.sql), statement.parameters).fetchall()
 
-    return run_command(command, set(), execute, _sealing_is_writing)
+    return units.run_command(command, set(), execute, _sealing_is_writing)
 
 
 def _sealing_is_writing(_: Seal) -> Sealed:

@@ -8,20 +8,8 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from bespeak.state.store.store import (
-    AGAIN,
-    Command,
-    Conflict,
-    Grouping,
-    Notify,
-    Result,
-    Row,
-    Statement,
-    Steps,
-    read_all,
-    read_number,
-    read_one,
-)
+from bespeak.state.store import store
+from bespeak.state.store.store import AGAIN, Command, Conflict, Grouping, Notify, Result, Row, Statement, Steps
 
 TOPIC: Final = "records"  # topic to watch for records that may be due sooner than known, without their kind
 NEVER: Final = 1e15  # expiry of a record that is kept until it is removed
@@ -165,7 +153,7 @@ class CountOpen(Command, frozen=True):
 
     def steps(self) -> Result[int]:
         query = _COUNT.format(kind="?", owner="?", condition=_OPEN, most="?")
-        return read_number(query, self.kind, self.owner, self.most)
+        return store.read_number(query, self.kind, self.owner, self.most)
 
 
 def put_with(record: PutRecord, **columns: Any) -> Steps:
@@ -296,7 +284,7 @@ class FindRecord(Command, frozen=True):
         if self.record_id is not None:
             return _find(self.record_id, self.kinds)
         sql = f"SELECT {COLUMNS} FROM records WHERE kind = ? AND key = ? AND expires > {{now}}"
-        return read_one(Record, sql, self.kinds[0], self.key)
+        return store.read_one(Record, sql, self.kinds[0], self.key)
 
 
 class FindNamed(Command, frozen=True):
@@ -341,7 +329,7 @@ class ListRecords(Command, frozen=True):
 def list_where(where: Mapping[str, tuple[Any, ...]], limit: int) -> Result[list[Record]]:
     """List the records that meet conditions, each with its parameters, oldest first."""
     sql = f"SELECT {COLUMNS} FROM records WHERE {' AND '.join(where)} ORDER BY created, record_id LIMIT ?"
-    return read_all(Record, sql, *chain.from_iterable(where.values()), limit)
+    return store.read_all(Record, sql, *chain.from_iterable(where.values()), limit)
 
 
 class ClaimDue(Command, frozen=True):
@@ -423,7 +411,7 @@ class RemoveRecord(Command, frozen=True):
 def _find(record_id: str, kinds: tuple[str, ...], lock: str = "") -> Result[Record | None]:
     marks = ", ".join("?" * len(kinds))
     sql = f"SELECT {COLUMNS} FROM records WHERE record_id = ? AND kind IN ({marks}) AND expires > {{now}} {lock}"
-    return read_one(Record, sql, record_id, *kinds)
+    return store.read_one(Record, sql, record_id, *kinds)
 
 
 def _tell(record: Record) -> Steps:
@@ -444,7 +432,7 @@ class CountRecords(Command, frozen=True):
     """Count the records that have not expired, by kind and state."""
 
     def steps(self) -> Result[list[KindCount]]:
-        return read_all(
+        return store.read_all(
             KindCount,
             "SELECT kind, state, count(*) FROM records WHERE expires > {now} GROUP BY kind, state ORDER BY kind, state",
         )
@@ -456,7 +444,7 @@ class FindAnyRecord(Command, frozen=True):
     record_id: str
 
     def steps(self) -> Result[Record | None]:
-        return read_one(Record, f"SELECT {COLUMNS} FROM records WHERE record_id = ?", self.record_id)
+        return store.read_one(Record, f"SELECT {COLUMNS} FROM records WHERE record_id = ?", self.record_id)
 
 
 class ExpireRecord(Command, frozen=True):
