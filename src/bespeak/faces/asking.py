@@ -11,9 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import msgspec
-
-from bespeak.contract.confirmation import ListedCall, Named, too_long_to_show
+from bespeak.contract.confirmation import ListedCall, Named
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Outcome, Refused, refused
 from bespeak.runtime.confirmations import call_digest, open_confirmation, too_many_cases
@@ -99,10 +97,6 @@ class Asking:
         if self._command is None:
             return "Use an MCP client that can ask its user (elicitation), or let the user call it with bespeak call."
         return f"Ask a person to run `{self._command.format(case=case_id)}`, then {then}."
-
-    def unshowable(self, tool: Named, case: cases.Case, text: str) -> Outcome:
-        refusal = too_long_to_show(tool, text, self.remedy(case.case_id))
-        return refused(msgspec.structs.replace(refusal, details={"confirmation_id": case.case_id, **refusal.details}))
 
     def unanswerable(self, tool: Named, case: cases.Case) -> Outcome:
         message = f"{tool.name} cannot be undone, so a person must confirm it, and no user can be asked here."

@@ -52,8 +52,6 @@ _COMPATIBLE: Final = ipaddress.ip_network("::/96")
 
 @dataclass(frozen=True, slots=True)
 class BlockedAddress:
-    """Reason why a connection to a host is not allowed."""
-
     message: str
     found: bool = True  # True if the name resolves
 
@@ -251,8 +249,6 @@ class WebAddress:
 
 @dataclass(frozen=True, slots=True)
 class AddressFault:
-    """Reason why an address is not valid or not allowed."""
-
     kind: Literal["address", "scheme", "credentials", "plain"]
     message: str
 

@@ -125,10 +125,8 @@ class Sessions:
 def refuse_session(conflict: Conflict) -> Refused:
     if conflict.reason == "of-another":
         return _OF_ANOTHER
-    return EXPIRED if conflict.reason == "expired" else suspended(conflict)
-
-
-def suspended(conflict: Conflict) -> Refused:
+    if conflict.reason == "expired":
+        return EXPIRED
     resume_by = conflict.details.get("resume_by")
     details = {"resume_by": write_instant(resume_by)} if resume_by else {}
     message = "The session is suspended; resume it first: RESUME / with its resumption nonce."

@@ -279,11 +279,16 @@ class SkillCalls:
     async def _work(self, held: Held, attempt: _CallAttempt) -> TaskChange:
         running = deepcopy(attempt.task)
 
+        async def report_progress(done: float, total: float | None, message: str | None) -> None:
+            shown = deepcopy(running)
+            report.tell_progress(shown, done, total, message)
+            self._tasks.report(running.id, shown)
+
         async def report_items(items: list[bytes]) -> None:
             report.add_items(running, items, as_text=attempt.as_text)
             self._tasks.report(running.id, deepcopy(running))
 
-        async with Progress(lambda *news: self._report(running, *news), report_items, patience=math.inf):
+        async with Progress(report_progress, report_items, patience=math.inf):
             outcome = await self._call(attempt)
         task = attempt.task = deepcopy(attempt.task)
         case_id = outcome.confirmation_id
@@ -302,11 +307,6 @@ class SkillCalls:
         elif not outcome.ok:
             report.refuse(task, attempt.skill, outcome)
         return attempt.change
-
-    async def _report(self, task: Task, done: float, total: float | None, message: str | None) -> None:
-        shown = deepcopy(task)
-        report.tell_progress(shown, done, total, message)
-        self._tasks.report(task.id, shown)
 
     async def _call(self, attempt: _CallAttempt) -> Outcome:
         skill, request = attempt.skill, attempt.caller.request

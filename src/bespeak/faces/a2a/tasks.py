@@ -46,8 +46,6 @@ Work = Callable[[], Coroutine[Any, Any, "TaskChange"]]  # carries out the call o
 
 @dataclass(frozen=True, slots=True)
 class TaskChange:
-    """A task as it is to be stored."""
-
     task: Task
     call: str | None  # JSON of the call that the task is for
 

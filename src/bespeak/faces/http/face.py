@@ -35,8 +35,6 @@ _NAME: Final = re.compile(r"[^\s/?#\\@]+")
 
 
 class Forbidden(NamedTuple):
-    """The refusal of a browser's request."""
-
     status: int
     code: str
     message: str

@@ -35,8 +35,6 @@ _HOP: Final = frozenset({b"upgrade", b"connection"})
 
 
 class HttpHead(NamedTuple):
-    """A request up to its body."""
-
     http_method: str
     path: str
     query: str

@@ -134,14 +134,12 @@ def _parse(text: bytes) -> Any:
 def _read_foreign(body: bytes) -> _Message[_OpenMetaEnvelope]:
     """Read a message with members of other vendors in `_meta`, which nobody here reads. Raises ValueError otherwise."""
     message = _decode_foreign(body)
-    if not all(name in _MEMBERS or _is_foreign(name) for name in _parse(body).get("params", {}).get("_meta", ())):
-        raise ValueError("A member of _meta is reserved.")
+    for name in _parse(body).get("params", {}).get("_meta", ()):
+        prefix, slash, _ = name.partition("/")
+        is_foreign = slash and prefix.isascii() and _OWN.isdisjoint(prefix.lower().split("."))
+        if not (is_foreign or name in _MEMBERS):
+            raise ValueError("A member of _meta is reserved.")
     return message
-
-
-def _is_foreign(name: str) -> bool:
-    prefix, slash, _ = name.partition("/")
-    return bool(slash) and prefix.isascii() and _OWN.isdisjoint(prefix.lower().split("."))
 
 
 @lru_cache(64)
@@ -183,8 +181,6 @@ _STREAM: Final[Headers] = [
 
 
 class PlainRequest(NamedTuple):
-    """A request with its verified caller."""
-
     message: PlainMessage
     call: Call
     sent: dict[str, str]  # headers that apply to the call

@@ -79,8 +79,6 @@ _IMPACTS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NamespacePrompt:
-    """What a service does in one namespace."""
-
     entry: Mapping[str, Any]  # entry of prompts/list
     text: str
 

@@ -19,7 +19,7 @@ from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from bespeak.contract.confirmation import LONGEST, declined, question, unlisted
+from bespeak.contract.confirmation import LONGEST, declined, question, too_long_to_show, unlisted
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.mcp_tool import META, Tool, check_arguments, result_of
 from bespeak.documents.deployment.server_settings import McpSettings
@@ -333,7 +333,9 @@ class ToolServer:
         if case.state != ACCEPTED:
             text = question(tool, arguments, calls)
             if len(text) > LONGEST:
-                return self._asking.unshowable(tool, case, text)
+                refusal = too_long_to_show(tool, text, self._asking.remedy(case.case_id))
+                details = {"confirmation_id": case.case_id, **refusal.details}
+                return refused(msgspec.structs.replace(refusal, details=details))
             if not _can_ask(context):
                 return self._asking.unanswerable(tool, case)
             try:

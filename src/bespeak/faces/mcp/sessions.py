@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 
 class Params(msgspec.Struct):
-    """Parameters that decide what a message is about."""
-
     name: str = ""
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
     requestId: Any = None  # noqa: N815 - the name on the wire

@@ -28,8 +28,6 @@ _DATE: Final = len("2026-12-01")
 
 
 class TokenHints(msgspec.Struct, frozen=True):
-    """The hints of a caller."""
-
     compact: bool = False
     fields: Wanted | None = None
     since: datetime | None = None

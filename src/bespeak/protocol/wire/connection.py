@@ -23,8 +23,6 @@ MessageT_co = TypeVar("MessageT_co", covariant=True)
 
 
 class Head(Protocol):
-    """A message up to its body."""
-
     @property
     def length(self) -> int: ...
 
@@ -157,8 +155,6 @@ class MessageReader(Generic[HeadT, MessageT_co]):
 
 
 class ResponseReader(MessageReader[ResponseHead, ResponseMessage]):
-    """The client's reader."""
-
     __slots__ = ()
 
     def __init__(self, limits: Limits = RESPONSE_LIMITS) -> None:

@@ -63,8 +63,6 @@ ONCE: Final = frozenset(
 
 
 class RequestHead(msgspec.Struct, frozen=True, gc=False):
-    """A request up to its body."""
-
     method: str
     path: str
     query: str
@@ -73,8 +71,6 @@ class RequestHead(msgspec.Struct, frozen=True, gc=False):
 
 
 class ResponseHead(msgspec.Struct, frozen=True, gc=False):
-    """A response up to its body."""
-
     status: int
     reason: str
     headers: Mapping[str, str]

@@ -22,8 +22,6 @@ Program = Coroutine["Asked", Any, Any]
 
 
 class Asked(msgspec.Struct, eq=False):
-    """Something that a program awaits."""
-
     kind: str  # what answers it
     number: int  # place in the program, the same whenever the program runs again
     what: str = ""  # what is asked for, in words of the journal

@@ -114,6 +114,15 @@ def describes_itself(kind: object) -> bool:
     return isinstance(kind, type) and hasattr(kind, "model_json_schema") and hasattr(kind, "model_validate")
 
 
+def has_foreign(annotations: Sequence[Any]) -> bool:
+    """Return True if a type validates itself. Raises ContractError for a type that nothing can validate."""
+    foreign = [kind.cls for kind in walk(read_types(annotations)) if isinstance(kind, kinds.CustomType)]
+    for kind in foreign:
+        if not describes_itself(kind):
+            raise ContractError(NO_SCHEMA if kind in annotations else f"contains {kind.__name__}, which {NO_SCHEMA}")
+    return bool(foreign)
+
+
 @cache
 def _schema_generator() -> type:
     from pydantic.json_schema import GenerateJsonSchema  # noqa: PLC0415 - installed if there is such a type

@@ -25,16 +25,8 @@ from bespeak.contract.handler import Needs
 from bespeak.errors import ContractError
 from bespeak.protocol.exchange.messages import Context
 from bespeak.runtime.concurrency import call_in_thread, outlive, run_in_thread, submit
-from bespeak.runtime.functions.signature import (
-    CONTEXT_NAMES,
-    MISSING,
-    HandlerCall,
-    Signature,
-    find_need,
-    function_name,
-    list_parameters,
-    read_hints,
-)
+from bespeak.runtime.functions import signature as signatures
+from bespeak.runtime.functions.signature import CONTEXT_NAMES, MISSING, HandlerCall, Signature, function_name
 
 Overrides = Mapping[Hashable, Callable[..., Any]]  # replacements of providers, by `provider_key`
 
@@ -112,13 +104,13 @@ def _parameters(provider: Callable[..., Any]) -> Iterator[tuple[str, Needs | Non
     """Return the parameters of a provider that are filled: with what another one provides, or None for the Context."""
     name = function_name(provider)
     try:
-        listed = list(list_parameters(provider))
-        hints = read_hints(provider)
+        listed = list(signatures.list_parameters(provider))
+        hints = signatures.read_hints(provider)
     except ContractError as error:
         raise ContractError(f"the provider {name}(): {error}") from None
     for parameter, kind, default in listed:
         annotation = hints.get(parameter, MISSING)
-        need = find_need(annotation)
+        need = signatures.find_need(annotation)
         is_context = parameter in CONTEXT_NAMES if annotation is MISSING else annotation in (Context, Context | None)
         if need is not None or is_context:
             yield parameter, need
@@ -165,8 +157,6 @@ def plan_needing_call(
 
 
 class _NeedingCall:
-    """One call of a handler and what its providers have made for it."""
-
     __slots__ = ("_context", "_function", "_values", "plan")
 
     def __init__(self, function: Callable[..., Any], plan: NeedsPlan, context: Context) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import abc
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import islice
@@ -24,21 +24,12 @@ from types import FunctionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import inspect as kinds
 
 from bespeak.contract.handler import Body, Needs
 from bespeak.contract.schema.validation import Violation, shorten
 from bespeak.errors import BespeakError, ContractError
 from bespeak.protocol.exchange.messages import Context
-from bespeak.runtime.functions.annotations import (
-    NO_SCHEMA,
-    adapt,
-    describes_itself,
-    read_types,
-    show_type,
-    validate_foreign,
-    walk,
-)
+from bespeak.runtime.functions.annotations import adapt, has_foreign, show_type, validate_foreign
 from bespeak.text.source.pointer import pointer
 
 MISSING: Final = inspect.Parameter.empty
@@ -121,9 +112,9 @@ class Signature:
     def has_foreign_types(self) -> bool:
         """True if some type validates itself. Raises ContractError for a type that cannot be read from JSON."""
         try:
-            return _has_foreign(self.annotations)
+            return has_foreign(self.annotations)
         except ContractError:
-            self.blame(lambda annotation: _has_foreign([annotation]))
+            self.blame(lambda annotation: has_foreign([annotation]))
             raise
 
     def blame(self, check: Callable[[Any], object]) -> None:
@@ -139,15 +130,6 @@ class Signature:
 
 def _is_body(annotation: Any) -> bool:
     return any(extra is Body or isinstance(extra, Body) for extra in getattr(annotation, "__metadata__", ()))
-
-
-def _has_foreign(annotations: Sequence[Any]) -> bool:
-    """Return True if a type validates itself. Raises ContractError for a type that nothing can validate."""
-    foreign = [kind.cls for kind in walk(read_types(annotations)) if isinstance(kind, kinds.CustomType)]
-    for kind in foreign:
-        if not describes_itself(kind):
-            raise ContractError(NO_SCHEMA if kind in annotations else f"contains {kind.__name__}, which {NO_SCHEMA}")
-    return bool(foreign)
 
 
 def read_signature(function: Callable[..., Any], properties: Iterable[str] = ()) -> Signature:

@@ -30,7 +30,6 @@ from bespeak.runtime.route_table import RouteTable
 from bespeak.state.audit.record import KeptRecord, payload_of
 from bespeak.state.store.commands.agents import ReadLifecycle
 from bespeak.state.store.commands.audit import ReadAudit, ReadChainHead
-from bespeak.state.store.store import Store
 
 _NAMED: Final[Mapping[str, Mapping[str, Any]]] = {"name": {"type": "string"}}
 _DOCUMENTS: Final[tuple[tuple[str, str, str, str, Mapping[str, Mapping[str, Any]]], ...]] = (
@@ -249,12 +248,22 @@ async def inspect(call: RoutedCall) -> Envelope:
         _check_owner(call, KeptRecord(*row).agent_id if row is not None else "")
         return _show(call, row, "No record has this Audit-ID.")
     if target == "contract":
-        return await _contract(store, call)
+        synthesis_id = _named(call, "synthesis_id", "the contract")
+        owner, described = await call.server.hooks[INSPECT_SYNTHESIS](store, synthesis_id)
+        _check_owner(call, owner)
+        if described is None:
+            raise refusal(status.NOT_FOUND, "record-not-found", "No synthesis has this id.")
+        return Envelope({"agent_id": owner, **described})
     agent_id: str = call.input.get("agent_id") or call.agent_id or ""
     _check_owner(call, agent_id)
     if target == "chain_head":
         return _show(call, await store.read(ReadChainHead(agent_id)), "There is no record of this agent.")
-    return await _lifecycle(store, agent_id)
+    events = await store.read(ReadLifecycle(agent_id))
+    if not events:
+        message = "There is no recorded change of this agent's state."
+        raise refusal(status.NOT_FOUND, "agent-not-found", message)
+    listed = [{**msgspec.structs.asdict(event), "at": write_instant(event.at)} for event in events]
+    return Envelope({"agent_id": agent_id, "status": events[-1].status, "events": listed})
 
 
 def _named(call: RoutedCall, member: str, what: str) -> str:
@@ -262,24 +271,6 @@ def _named(call: RoutedCall, member: str, what: str) -> str:
         raise invalid(member, f"is missing: it names {what} to inspect.")
     name: str = call.input[member]
     return name
-
-
-async def _contract(store: Store, call: RoutedCall) -> Envelope:
-    synthesis_id = _named(call, "synthesis_id", "the contract")
-    agent_id, described = await call.server.hooks[INSPECT_SYNTHESIS](store, synthesis_id)
-    _check_owner(call, agent_id)
-    if described is None:
-        raise refusal(status.NOT_FOUND, "record-not-found", "No synthesis has this id.")
-    return Envelope({"agent_id": agent_id, **described})
-
-
-async def _lifecycle(store: Store, agent_id: str) -> Envelope:
-    events = await store.read(ReadLifecycle(agent_id))
-    if not events:
-        message = "There is no recorded change of this agent's state."
-        raise refusal(status.NOT_FOUND, "agent-not-found", message)
-    listed = [{**msgspec.structs.asdict(event), "at": write_instant(event.at)} for event in events]
-    return Envelope({"agent_id": agent_id, "status": events[-1].status, "events": listed})
 
 
 def _check_owner(call: RoutedCall, agent_id: str) -> None:

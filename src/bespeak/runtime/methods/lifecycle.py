@@ -22,13 +22,12 @@ from bespeak.contract.standard.floor import ID_SCHEMA
 from bespeak.protocol import status
 from bespeak.protocol.exchange.header_values import is_session_id
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime import handling
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.extension import RELEASE_SYNTHESIS, RESUME
-from bespeak.runtime.handling import RefusedError, effects, handler, invalid, new_id, passed, read_future, stateful
+from bespeak.runtime.handling import RefusedError, effects, handler, invalid, new_id, read_future, stateful
 from bespeak.runtime.sessions import EXPIRED
 from bespeak.state.store.commands.agents import RETIRED, SetAgentStatus, Transition
 from bespeak.state.store.commands.sessions import SUSPENDED, ResumeSession, Session, SuspendSession
@@ -126,7 +125,12 @@ def lifecycle(change: LifecycleChange) -> Callable[[RoutedCall], Effects | Refus
     @stateful
     def answer(call: RoutedCall) -> Effects:
         given, agent_id = call.input, call.input["agent_id"]
-        passed(_refuse_change(call.principal, agent_id, change))
+        if not ((change.by_itself and call.agent_id == agent_id) or call.principal.scopes.covers(MANAGE)):
+            itself = "Only itself or a caller" if change.by_itself else "Only a caller"
+            message = f"{itself} with the scope {MANAGE} may {event} an agent."
+            declared = list(call.principal.scopes)
+            details = {"missing_scopes": [MANAGE], "required_scopes": [MANAGE], "declared_scopes": declared}
+            raise RefusedError(Refused(status.SCOPE_VIOLATION, "scope-violation", message, details))
         known = call.server.agents.get(agent_id)
         command = SetAgentStatus(
             agent_id=agent_id,
@@ -155,19 +159,6 @@ def lifecycle(change: LifecycleChange) -> Callable[[RoutedCall], Effects | Refus
         return effects([command], result, {"agent-unknown": unknown_agent, "": impossible})
 
     return answer
-
-
-def _refuse_change(caller: Principal, agent_id: str, change: LifecycleChange) -> Refused | None:
-    event = change.method.name
-    if (change.by_itself and caller.agent_id == agent_id) or caller.scopes.covers(MANAGE):
-        return None
-    itself = "Only itself or a caller" if change.by_itself else "Only a caller"
-    return Refused(
-        status.SCOPE_VIOLATION,
-        "scope-violation",
-        f"{itself} with the scope {MANAGE} may {event} an agent.",
-        {"missing_scopes": [MANAGE], "required_scopes": [MANAGE], "declared_scopes": list(caller.scopes)},
-    )
 
 
 MOST_CHECKPOINT: Final = 64 * 1024  # maximum bytes of a checkpoint

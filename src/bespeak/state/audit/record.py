@@ -58,8 +58,6 @@ class Payload(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_fie
 
 
 class RecordPlace(msgspec.Struct, frozen=True):
-    """The members of a record that give its place."""
-
     stream: str  # stream: the process that sealed the record, or a part of its lifetime
     sequence: int  # number in the stream, from 1
     stream_digest: str  # digest of all earlier records of the stream, computed by `roll`

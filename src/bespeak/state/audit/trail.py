@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Final, Literal, Protocol
 
 import msgspec
 
@@ -170,17 +170,16 @@ class FileTrail:
             try:
                 if len(line) > _LONGEST_LINE:
                     raise ValueError("it is too long")
-                yield _row(decode_json(line), number)
+                found = decode_json(line)
+                kind = _KINDS.get(str(found.get("type"))) if isinstance(found, dict) else None
+                if kind is None:
+                    raise ValueError("it is neither a record nor a checkpoint")
+                yield msgspec.convert({**found, "position": number}, kind)
             except (ValueError, RecursionError) as error:
                 raise ConfigError(f"line {number} of {self._path} is not a valid line of an export: {error}") from error
 
 
-def _row(line: Any, number: int) -> KeptRecord | KeptCheckpoint:
-    kind = line.get("type") if isinstance(line, dict) else None
-    if kind not in ("record", "checkpoint"):
-        raise ValueError("it is neither a record nor a checkpoint")
-    members = {**line, "position": number}
-    return msgspec.convert(members, KeptRecord) if kind == "record" else msgspec.convert(members, KeptCheckpoint)
+_KINDS: Final = {"record": KeptRecord, "checkpoint": KeptCheckpoint}
 
 
 Signing = Literal["each", "checkpoints"]

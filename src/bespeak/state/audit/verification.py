@@ -24,8 +24,6 @@ _MOST_HEADS: Final = 100_000  # limit of chains whose last record is in memory; 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The configuration of the server, as far as it is known."""
-
     sign: str | None = None  # `each`, `checkpoints` or `none`; None if the configuration is not known
     server_ids: frozenset[str] = frozenset()  # ids that the server has had; empty for any
     replaced: Mapping[str, float] = field(default_factory=dict)  # when keys were replaced, since 1970, by key id
@@ -99,8 +97,12 @@ class StreamCheck:
             if len(self._gaps) > 10_000:
                 yield self._missing(self._gaps.pop(0))
             yield from self._judge(sequence - 1, told, record.audit_id)
+        elif told != self._digest.hex() and sequence == 1:
+            message = "it is the first of its stream but refers to earlier records"
+            yield TrailFault("forged", message, record.audit_id, self._stream, 1)
         elif told != self._digest.hex():
-            yield self._another(record)
+            message = f"it is not the record that {record.audit_id} was sealed behind: changed or put in its place"
+            yield TrailFault("changed", message, self._last, self._stream, sequence - 1)
         self.count, self._last = sequence, record.audit_id
         self._digest = records.roll(_bytes(told), _bytes(record.audit_id))
         yield from self._judge(sequence, self._digest.hex(), record.audit_id)
@@ -128,13 +130,6 @@ class StreamCheck:
                 signed = f"checkpoint {claim.checkpoint_id} was signed over"
                 message = f"it is not the record that {signed}, or one before it is not"
                 yield TrailFault("changed", message, audit_id, self._stream, count, claim.checkpoint_id)
-
-    def _another(self, record: KeptRecord) -> TrailFault:
-        if record.sequence == 1:
-            message = "it is the first of its stream but refers to earlier records"
-            return TrailFault("forged", message, record.audit_id, self._stream, 1)
-        message = f"it is not the record that {record.audit_id} was sealed behind: changed or put in its place"
-        return TrailFault("changed", message, self._last, self._stream, record.sequence - 1)
 
     def _out_of_place(self, record: KeptRecord) -> TrailFault:
         sequence = record.sequence

@@ -98,8 +98,9 @@ class ApiKeys:
         if expires is not None and now >= expires:
             return _EXPIRED if held.row.revoked is None else _REVOKED
         if now - held.noted >= USE_EVERY:
-            held.noted = now
-            self._note(parts[1], now)
+            held.noted = self._uses[parts[1]] = now
+            if self._writing is None and self._store is not None:
+                self._writing = asyncio.get_running_loop().create_task(self._write_later(), name="bespeak-key-uses")
         return held.proof
 
     def lasts(self, key_id: str) -> bool:
@@ -145,11 +146,6 @@ class ApiKeys:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         await self._write()
-
-    def _note(self, key_id: str, now: float) -> None:
-        self._uses[key_id] = now
-        if self._writing is None and self._store is not None:
-            self._writing = asyncio.get_running_loop().create_task(self._write_later(), name="bespeak-key-uses")
 
     async def _write_later(self) -> None:
         await asyncio.sleep(_COLLECT)

@@ -13,18 +13,8 @@ from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.header_values import encode64
 from bespeak.protocol.exchange.instant import read_instant, write_milliseconds
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.state.identity.jws import (
-    ALGORITHM,
-    ALGORITHMS,
-    Jws,
-    PrivateKey,
-    PublicKey,
-    is_signed,
-    key_id,
-    parse_jwk,
-    parse_key,
-    public_jwk,
-)
+from bespeak.state.identity import jws as jose
+from bespeak.state.identity.jws import ALGORITHM, ALGORITHMS, Jws, PrivateKey, PublicKey, is_signed, key_id
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import decode_json
 from bespeak.text.reading.text_file import read_text
@@ -39,7 +29,7 @@ SignatureStatus = Literal["good", "unsigned", "unknown-key", "bad", "unchecked"]
 
 def read_key(path: Path) -> OKPKey | Fault:
     text = read_text(path)
-    return Fault(text.message) if isinstance(text, Diagnostic) else parse_key(text)
+    return Fault(text.message) if isinstance(text, Diagnostic) else jose.parse_key(text)
 
 
 class PastKey(msgspec.Struct, frozen=True):
@@ -84,7 +74,7 @@ def parse_history(text: str) -> list[PastKey] | Fault:
         return Fault(f"not a JWK set, an object with a list `keys` of up to {_MOST}")
     found: dict[str, PastKey] = {}
     for number, entry in enumerate(members):
-        key = parse_jwk(entry) if isinstance(entry, dict) else Fault("not an object")
+        key = jose.parse_jwk(entry) if isinstance(entry, dict) else Fault("not an object")
         if isinstance(key, Fault):
             return Fault(f"key {number + 1} of the set: {key.message}")
         replaced = entry.get("replaced_at")
@@ -100,7 +90,7 @@ def history_text(keys: Iterable[PastKey], signers: Iterable[OKPKey]) -> str:
     members: dict[str, dict[str, str]] = {}
     for one in keys:
         replaced = {} if one.replaced_at is None else {"replaced_at": write_milliseconds(one.replaced_at)}
-        members.setdefault(key_id(one.key), {**public_jwk(one.key), **replaced})
+        members.setdefault(key_id(one.key), {**jose.public_jwk(one.key), **replaced})
     listed = list(members.values())
     document = {"keys": listed, "signatures": {key_id(key): _sign(listed, key) for key in signers}}
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
@@ -133,7 +123,7 @@ def parse_keys(text: str) -> dict[str, PublicKey] | Fault:
         if isinstance(keys, Fault):
             return keys
         return trusted(one.key for one in keys) if keys else Fault("the key set is empty")
-    key = parse_key(text)
+    key = jose.parse_key(text)
     return key if isinstance(key, Fault) else trusted([key])
 
 

@@ -30,8 +30,6 @@ _LONGEST_NAME: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class MissingVariable:
-    """An environment variable that a place needs and that is not set."""
-
     name: str
 
 

@@ -18,19 +18,7 @@ from bespeak.state.store import store as units
 from bespeak.state.store.commands.audit import HEAD
 from bespeak.state.store.sql import sqlite_count, sqlite_sql
 from bespeak.state.store.sqlite_file import FileLock, concerns_all, connect, explain, is_outage, open_writer
-from bespeak.state.store.store import (
-    Command,
-    Conflict,
-    Result,
-    Rows,
-    Seal,
-    Sealed,
-    Sealer,
-    Statement,
-    Store,
-    Then,
-    Unit,
-)
+from bespeak.state.store.store import Command, Conflict, Rows, Seal, Sealed, Sealer, Statement, Store, Then, Unit
 
 _logger = logging.getLogger(__name__)
 
@@ -301,7 +289,7 @@ POLL_SECONDS: Final = 1.0  # seconds between checks for changes by other process
 class _SeeOthers(Command, frozen=True):
     """Read a number that changes when another connection has changed the file."""
 
-    def steps(self) -> Result[int]:
+    def steps(self) -> units.Result[int]:
         return units.read_number("PRAGMA data_version")
 
 

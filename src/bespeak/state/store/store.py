@@ -204,8 +204,6 @@ def level_of(error: StoreError) -> int:
 
 
 class Unit:
-    """The commands of one transaction."""
-
     __slots__ = ("commands", "future", "outcome", "then", "topics")
 
     def __init__(self, commands: Sequence[Command], then: Then | None, future: asyncio.Future[Any]) -> None:

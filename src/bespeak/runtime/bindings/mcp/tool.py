@@ -143,7 +143,10 @@ def read_output(result: Mapping[str, Any], *, carries: bool = True) -> dict[str,
         beside = carries and CONTENT not in output and any(block.get("type") != "text" for block in blocks)
         return {**output, CONTENT: blocks} if beside else output
     if len(blocks) == 1 and blocks[0].get("type") == "text":
-        data = _json(blocks[0].get("text", ""))
+        try:
+            data = decode_json(blocks[0].get("text", "").encode())
+        except (msgspec.DecodeError, RepeatedKeyError, UnicodeError, RecursionError):
+            data = None
         if isinstance(data, dict) and not (carries and CONTENT in data):
             return data
     return {CONTENT: blocks}
@@ -153,13 +156,6 @@ def error_text(result: Mapping[str, Any]) -> str:
     texts = [block.get("text", "") for block in result.get("content") or [] if block.get("type") == "text"]
     said = printable(" ".join(" ".join(texts).split()))
     return f"{said[:_LONGEST_ERROR]}..." if len(said) > _LONGEST_ERROR else said
-
-
-def _json(text: str) -> Any:
-    try:
-        return decode_json(text.encode())
-    except (msgspec.DecodeError, RepeatedKeyError, UnicodeError, RecursionError):
-        return None
 
 
 _logger = logging.getLogger(__name__)

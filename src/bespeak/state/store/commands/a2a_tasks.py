@@ -112,8 +112,6 @@ class ReadTask(Command, frozen=True):
 
 
 class ListTasks(Command, frozen=True):
-    """List tasks of an owner, the last changed first."""
-
     owner: str
     limit: int
     context_id: str | None = None
@@ -143,8 +141,6 @@ class ListTasks(Command, frozen=True):
 
 
 class RequestCancel(Command, frozen=True):
-    """Ask the process that works on a task to stop."""
-
     task_id: str
 
     def steps(self) -> Result[None]:

@@ -144,8 +144,6 @@ class MarkAgents(Command, frozen=True):
 
 
 class ReadLifecycle(Command, frozen=True):
-    """Read the latest changes of an agent's state, oldest first."""
-
     agent_id: str
     limit: int = 100
 

@@ -48,8 +48,6 @@ class ReadAudit(Command, frozen=True):
 
 
 class ReadChainHead(Command, frozen=True):
-    """Read the latest record of an agent, or None."""
-
     agent_id: str
 
     def steps(self) -> Result[Row | None]:
@@ -72,8 +70,6 @@ class ScanAudit(Command, frozen=True):
 
 
 class LatestAudit(Command, frozen=True):
-    """Read the latest records of one agent or of all, newest first."""
-
     limit: int
     agent_id: str | None = None
 

@@ -266,8 +266,6 @@ class ReadCase(Command, frozen=True):
 
 
 class ListCases(Command, frozen=True):
-    """List cases in the order in which they were opened."""
-
     state: str | None = None  # state to list; None for all
     limit: int = 100
 

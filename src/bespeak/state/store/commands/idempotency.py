@@ -125,8 +125,6 @@ class FindKey(Command, frozen=True):
 
 
 class ListKeys(Command, frozen=True):
-    """List the scopes and keys that have not expired, up to a limit."""
-
     limit: int
 
     def steps(self) -> Steps:
@@ -210,8 +208,6 @@ class ReleaseKey(Command, frozen=True):
 
 
 class RenewKey(Command, frozen=True):
-    """Extend the lease of a claim while its handler runs."""
-
     scope: str
     key: str
     fence: int

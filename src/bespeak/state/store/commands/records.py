@@ -303,8 +303,6 @@ class FindNamed(Command, frozen=True):
 
 
 class ListRecords(Command, frozen=True):
-    """List the records of a kind, oldest first."""
-
     kind: str
     owner: str | None = None
     states: tuple[str, ...] = ()
@@ -429,8 +427,6 @@ class KindCount(msgspec.Struct, frozen=True):
 
 
 class CountRecords(Command, frozen=True):
-    """Count the records that have not expired, by kind and state."""
-
     def steps(self) -> Result[list[KindCount]]:
         return store.read_all(
             KindCount,

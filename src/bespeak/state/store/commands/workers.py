@@ -18,8 +18,6 @@ class WorkerCount(msgspec.Struct, frozen=True):
 
 
 class RenewWorker(Command, frozen=True):
-    """Say that a process lives."""
-
     worker_id: str
     owner: str
     kept: float  # seconds for which it is remembered if nothing more is heard of it
