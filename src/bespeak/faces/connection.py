@@ -114,7 +114,6 @@ class _Worker:
     rest: Rest | None = None
 
     def take_over(self, rest: Rest) -> None:
-        """Wake the task to await the rest of a step that started in its name."""
         self.rest = rest
         if not self.wake.done():  # else it was cancelled by the step itself
             self.wake.set_result(None)

@@ -26,7 +26,6 @@ ACCEPT_BURST: Final = 64  # connections accepted in one go before others get the
 ACCEPT_PAUSE: Final = 0.25  # seconds to wait if no file descriptors are left; peers stay in the kernel's queue
 ABORT_PATIENCE: Final = 1.0  # seconds for a cancelled request to end; after that it is abandoned
 FULL_FOR: Final = 2.0  # seconds after a refused connection in which the server counts as full
-_EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE})
 SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for a TLS peer to answer close_notify
 
 
@@ -104,7 +103,6 @@ class FaceServer:
         raise NotImplementedError
 
     def refuse(self, fault: Malformed) -> bytes:
-        """Encode a refusal for a peer that is not admitted."""
         raise NotImplementedError
 
     def tick(self) -> None:
@@ -114,7 +112,6 @@ class FaceServer:
 
     @property
     def connections(self) -> int:
-        """Number of open connections, TLS handshakes included."""
         shared = self._shared
         return 0 if shared is None else len(shared.connections) + len(shared.pending)
 
@@ -201,7 +198,7 @@ class FaceServer:
                 if shared.now > self._warned_at:
                     self._warned_at = shared.now
                     _logger.warning("Cannot accept a connection: %s", error)
-                if error.errno in _EXHAUSTED and self._turn_away(listener, secure=ssl is not None):
+                if error.errno in (errno.EMFILE, errno.ENFILE) and self._turn_away(listener, secure=ssl is not None):
                     continue
                 # No descriptors or no memory: retrying at once would spin, and giving up would end the server.
                 loop.remove_reader(listener)

@@ -228,8 +228,6 @@ class Additions(Follower):
 
 
 def bind_origin(route: Route, origin: EndpointOrigin) -> Route:
-    """Bind a route to the published synthesis behind it, and to its end."""
-
     def call(routed: Any, steps: Any) -> Any:
         return _ENDED if time.time() >= origin.expires else route.call(routed, steps)
 

@@ -23,9 +23,6 @@ from bespeak.state.store.store import Conflict
 
 MOST_SUBJECT: Final = 256 * 1024  # maximum bytes of a call that is submitted for confirmation
 
-_OF_ANOTHER_STEP: Final = frozenset({"digest-differs", "used"})
-"""Conflicts of a confirmation that was given for another step of the same call: this one needs its own."""
-
 _CASE_ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -67,8 +64,8 @@ class Confirmations:
             return required(found.case)
         if isinstance(found, Conflict) and found.reason == "too-many":
             return too_many_cases(found)
-        if call.parent is not None and isinstance(found, Conflict) and found.reason in _OF_ANOTHER_STEP:
-            return self._open(call, self._digest(call))
+        if call.parent is not None and isinstance(found, Conflict) and found.reason in ("digest-differs", "used"):
+            return self._open(call, self._digest(call))  # it was given for another step of the same call
         return refusal(found, call.request.headers[CONFIRMATION_ID]) if isinstance(found, Conflict) else None
 
     @staticmethod

@@ -183,7 +183,6 @@ _SYNTHESIS: Final = "(synthesis)"  # label of the paths of syntheses: agents cho
 
 
 def make_metrics() -> Metrics | None:
-    """Create the metrics of this process; None, with a line in the log, if the extra is not installed."""
     try:
         return Metrics()
     except ImportError:

@@ -45,6 +45,7 @@ class SeenKeys:
             self.add(scope, key)
 
     def add(self, scope: str, key: str) -> bool:
+        """Add a key; return True if it is certainly new."""
         # The hash of strings is keyed with a random number per process: callers cannot aim at one bit.
         place = hash((scope, key)) % _BITS
         index, bit = place >> 3, 1 << (place & 7)

@@ -39,8 +39,6 @@ _IPV6_HOST_BITS: Final = 64
 
 @dataclass(slots=True, eq=False)
 class Taken:
-    """Tokens taken from one bucket since the last exchange."""
-
     since: int
     count: int = 1
 

@@ -240,7 +240,6 @@ class Registrar:
         return self._written_policies.resolved(scoped=self._is_scoped or requires_scopes(lasting))
 
     def _register_builtins(self, builtins: Iterable[Endpoint]) -> list[Route]:
-        """Compile endpoints that bespeak itself makes, which need no checks."""
         routes = []
         for builtin in builtins:
             endpoint = _inherit_capability(builtin, self.catalog)

@@ -33,8 +33,6 @@ CANCELLED: Final = Refused(
     status.TIMEOUT, "call-cancelled", "The call was cancelled before it was answered: its client has stopped waiting."
 )
 _ALWAYS_LOGGED: Final = frozenset({status.TIMEOUT, status.AUTHORITY_CHAIN_BROKEN})  # as warnings (core 6.1)
-_VIOLATION: Final = "scope-claim-invalid"
-"""Refusal of a claim of more authority than an agent has, before it is a caller that a trail could name."""
 
 # AGTP-API 11 and 10.2 put these fields into "the response body", but clients expect them inside `error`: send both.
 _MIRRORED: Final = frozenset({status.METHOD_NOT_ALLOWED, status.PROPOSAL_REJECTED})
@@ -77,7 +75,8 @@ class Responder:
         # Core 6.1: AGTP's own codes are logged; they are normal operation, not errors.
         level = logging.WARNING if refused.status in _ALWAYS_LOGGED else self._refusal_level
         if refused.status in status.LACKING_AUTHORITY and (
-            refused.code == _VIOLATION or (call.principal.agent_id is not None and not call.server.audited)
+            # A claim of more authority than an agent has is refused before it is a caller that a trail could name.
+            refused.code == "scope-claim-invalid" or (call.principal.agent_id is not None and not call.server.audited)
         ):
             level = logging.WARNING  # core 10.1: a violation is logged, and no trail has it
         if _logger.isEnabledFor(level):

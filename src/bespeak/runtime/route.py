@@ -55,7 +55,6 @@ class Shaping:
         return self.read(given)
 
     def read(self, given: Mapping[str, str]) -> TokenHints | Refused:
-        """Read hints that are known to be some."""
         hints = token_hints.read_hints(given)
         return hints if isinstance(hints, Refused) else self._refuse(hints) or hints
 

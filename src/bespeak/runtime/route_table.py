@@ -207,7 +207,6 @@ class RouteTable:
 
     @cached_property
     def error_block(self) -> HeaderBlock:
-        """Headers of refusals that belong to no endpoint."""
         return self.block.plus(("Content-Type", MEDIA_AGTP))
 
     @cached_property

@@ -69,7 +69,6 @@ class Sessions:
         return len(self._known)
 
     def watch(self, store: Store) -> None:
-        """Clear the cache when any process suspends or resumes a session."""
         store.watch(TOPIC, self._known.clear)
 
     def ask(self, call: Call) -> BindSession | SeekSession | Refused | None:

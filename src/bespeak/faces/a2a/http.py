@@ -85,7 +85,6 @@ class SkillHandler(RequestHandler):
 
     @_guarded
     async def on_message_send(self, params: types.SendMessageRequest, context: Context) -> types.Task | types.Message:
-        """Carry out a message, and wait for the end of its call unless the caller does not want to."""
         held = await self._begin(params, context)
         if isinstance(held, types.Message):
             return held

@@ -124,7 +124,6 @@ class SkillTasks:
         return None if stored is None else await self._seen(_hold(stored, owner))
 
     async def list(self, owner: str, limit: int, **wanted: Any) -> tuple[int, list[Held]]:
-        """Return the number of an owner's tasks, and some of them; `wanted` are fields of ListTasks."""
         total, rows = await self._store.read(a2a_tasks.ListTasks(owner, limit, **wanted))
         return total, [await self._seen(_hold(row, owner)) for row in rows]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from bespeak.protocol import status
 from bespeak.protocol.wire.messages import RESPONSE_LIMITS
@@ -14,7 +14,6 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-_FILE_PART: Final = 262_144  # bytes of a file that are read at once
 Headers = list[tuple[bytes, bytes]]  # headers as pairs; names in lower case
 
 
@@ -49,7 +48,7 @@ async def send_response(
         source.seek(reply.file.start)
         await send(start)
         while left and not gone():
-            part = await asyncio.to_thread(source.read, min(left, _FILE_PART))
+            part = await asyncio.to_thread(source.read, min(left, 262_144))
             if not part:
                 raise RuntimeError("A file has become shorter while it was sent.")
             left -= len(part)

@@ -71,7 +71,6 @@ class DispatchBackend:
 
     @property
     def is_current(self) -> bool:
-        """True if no endpoint was added or removed since the endpoints were last read."""
         return self._routes is self._server.routes
 
     @property

@@ -79,7 +79,6 @@ class FormReader:
         self._described = ("", "")  # name and media type of the file that is being read
 
     def check_size(self, size: int) -> Malformed | None:
-        """Refuse a form of more bytes than its fields may have together."""
         return _too_large(f"The form is larger than {self.max_bytes} bytes.") if size > self.max_bytes else None
 
     def feed(self, data: bytes) -> Malformed | None:

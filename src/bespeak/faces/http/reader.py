@@ -31,7 +31,6 @@ _VERSIONS: Final = frozenset({"1.1", "1.0"})
 _PROGRESS: Final = 65536  # bytes of a form after which its deadline begins anew
 OpenForm = Callable[[str, str, Mapping[str, str]], "FormReader | Malformed | None"]
 """Begins to read a form, by HTTP method, path and headers; returns None for a request that takes none."""
-_HOP: Final = frozenset({b"upgrade", b"connection"})
 
 
 class HttpHead(NamedTuple):
@@ -211,7 +210,7 @@ class HttpRequestReader:
             message = f"This service does not support {what}; call its endpoints with GET and POST."
             return Malformed(status.NOT_IMPLEMENTED, "upgrade-not-supported", message)
         lines = [b"%b %b HTTP/%b" % (method, self._url, self._parser.get_http_version().encode())]
-        lines += [b"%b: %b" % pair for pair in self._headers if pair[0] not in _HOP]
+        lines += [b"%b: %b" % pair for pair in self._headers if pair[0] not in (b"upgrade", b"connection")]
         self._parser = self._new_parser()
         return b"\r\n".join(lines) + b"\r\n\r\n"
 

@@ -22,7 +22,6 @@ from bespeak.runtime.route_table import RouteTable
 
 Arguments = Mapping[str, Any]
 USUALLY_FOUND: Final = 5  # number of capabilities that a search returns unless it says otherwise
-MOST_FOUND: Final = 20
 _LONGEST_NAME: Final = 80
 _MOST_DESCRIBED: Final = 400  # characters for the namespaces in the description of the search
 _FIND: Final[dict[str, Any]] = {
@@ -34,7 +33,7 @@ _FIND: Final[dict[str, Any]] = {
             "maxLength": 1000,
             "description": "What is to be done, and to what: cancel an order",
         },
-        "limit": {"type": "integer", "minimum": 1, "maximum": MOST_FOUND, "default": USUALLY_FOUND},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 20, "default": USUALLY_FOUND},
     },
     "required": ["query"],
     "additionalProperties": False,

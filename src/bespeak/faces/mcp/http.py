@@ -76,7 +76,12 @@ class McpApplication:
             return
         scope, body = admitted
         asked = read_message(body) if body else _NOTHING
-        answer = self._answer_here(scope, body) or await self._admit(scope, asked)
+        answer: HttpResponse | Application | None = None
+        if scope["method"] == "POST" and not scope.get("state", {}).get(PROMPTED):
+            headers = read_headers(scope["headers"], self._guard.limits.headers)
+            assert not isinstance(headers, Malformed), "the guard has read them"
+            answer = self._lane.take(scope["headers"], headers, body, connection_of(scope))
+        answer = answer or await self._admit(scope, asked)
         if isinstance(answer, HttpResponse):
             await send_response(answer, scope["method"], send)
         elif answer is not None:
@@ -84,13 +89,6 @@ class McpApplication:
         else:
             assert isinstance(asked, ClientMessage), "others are refused"
             await self._sessions.handle(scope, asked, replayed(body, receive), send)
-
-    def _answer_here(self, scope: Scope, body: bytes) -> HttpResponse | Application | None:
-        if scope["method"] != "POST" or scope.get("state", {}).get(PROMPTED):
-            return None
-        headers = read_headers(scope["headers"], self._guard.limits.headers)
-        assert not isinstance(headers, Malformed), "the guard has read them"
-        return self._lane.take(scope["headers"], headers, body, connection_of(scope))
 
     async def _admit(self, scope: Scope, asked: ClientMessage | InvalidMessage) -> HttpResponse | None:
         """Judge credentials and scopes; return the refusal. The SDK refuses a message that contradicts its headers."""

@@ -134,7 +134,6 @@ class WantedShape:
 
 @lru_cache(maxsize=1024)
 def shaping_of(tool: Tool) -> Shaping:
-    """Return what can be selected or left out of the output of a tool."""
     output = compile_schema(tool.endpoint.output_schema)
     return Shaping(tool.endpoint, Validator(b"{}") if isinstance(output, Fault) else output)
 

@@ -82,8 +82,6 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-[0-9a-f]{4}-[
 # A leading word is skipped, unless it may be part of the number.
 _HEX = re.compile(r"(?:[A-Za-z]{1,16}[._:-])??([0-9a-f-]+|[0-9A-F-]+)")
 _OF_TIME: Final = frozenset("1267")  # versions of UUIDs made of clock and counter; others have 122 bits
-_HEX_BITS: Final = 4.0
-_DIGIT_BITS: Final = log2(10)
 _OTHER_BITS: Final = 6.0  # bits per character of any other alphabet, as in base64: a text need not show it all
 _SPREAD: Final = 2.0  # minimum share of entropy that a random text of this length shows in its character frequencies
 
@@ -102,7 +100,7 @@ def estimated_bits(session_id: str) -> float:
     if not text:
         return 0.0
     length = (text + text).find(text, 1)  # of the part that is repeated
-    each = _OTHER_BITS if hexadecimal is None else _DIGIT_BITS if text.isdigit() else _HEX_BITS
+    each = _OTHER_BITS if hexadecimal is None else log2(10) if text.isdigit() else 4.0
     steps = [ord(after) - ord(before) for before, after in pairwise(text)]
     return length * min(each, _SPREAD * _entropy(text), _SPREAD * _entropy(steps))
 

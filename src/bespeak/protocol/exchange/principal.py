@@ -11,8 +11,6 @@ import msgspec
 # Core 7.5:  scope-token = segment 1*( ":" segment )
 #            segment     = 1*( ALPHA / DIGIT / "-" / "_" ) / "*"       (lower case)
 _TOKEN = re.compile(r"(?:[a-z0-9_-]+|\*)(?::(?:[a-z0-9_-]+|\*))+")
-_MOST_COMMAS: Final = 255
-"""Limit of commas at which a header is split; a rest with another comma is not a valid token."""
 
 
 def is_scope_token(token: str) -> bool:
@@ -95,7 +93,7 @@ NO_SCOPES = Scopes()
 
 def parse_scopes(value: str) -> Scopes | str:
     """Parse an Authority-Scope header, or return its first invalid token; those beyond the limit are one."""
-    tokens = [token.strip(" \t") for token in value.split(",", _MOST_COMMAS)]
+    tokens = [token.strip(" \t") for token in value.split(",", 255)]  # a rest with another comma is not valid
     for token in tokens:
         if not is_scope_token(token):
             return token

@@ -30,6 +30,3 @@ FIELDS: Final = re.compile(r"(?<=\n)([!#$%&'*+\-.^_`|~0-9A-Za-z]++):[ \t]*+([^\x
 # A character that no line may hold. Lines end with CRLF, or LF alone as hand-typed sessions and the reference
 # implementation have it; a CR anywhere else is one of these.
 CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-
-# RFC 9110 8.6:  Content-Length = 1*DIGIT
-MOST_DIGITS: Final = 15  # maximum digits of a length: fifteen digits are a petabyte

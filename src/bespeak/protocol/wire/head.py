@@ -243,7 +243,8 @@ def _length(headers: Mapping[str, str], limits: Limits) -> int | Malformed:
     value = headers.get("content-length")
     if value is None:
         return 0
-    if not (value.isascii() and value.isdigit() and len(value) <= abnf.MOST_DIGITS):
+    # RFC 9110 8.6:  Content-Length = 1*DIGIT. Fifteen digits are a petabyte.
+    if not (value.isascii() and value.isdigit() and len(value) <= 15):
         wanted = "a plain number of at most 15 digits"
         return Malformed(400, INVALID_CONTENT_LENGTH, f"Content-Length must be {wanted}; got {_shown(value)}.")
     length = int(value)
@@ -313,5 +314,4 @@ def response_heads(limits: Limits) -> Memory[ResponseHead | Malformed]:
 
 @functools.lru_cache(maxsize=8)
 def request_heads(limits: Limits) -> RequestHeads:
-    """Return the cache shared by all readers with these limits."""
     return RequestHeads(limits)

@@ -281,7 +281,6 @@ class Run(Engine):
             return unmet(step, number, error)
 
     async def _call_endpoint(self, step: StepPlan, number: str, item: Any, given: dict[str, Any], bound: _Bound) -> Any:
-        """Call the endpoint of a step, again if its failure may pass; return the output or a Failure."""
         attempts, pause = (1, 0.0) if step.retry is None else (step.retry.attempts, step.retry.delay)
         while True:
             attempts -= 1

@@ -113,7 +113,6 @@ def _first_line(error: Any) -> str:
 
 
 def respond(evaluator: Evaluator, message: bytes) -> tuple[bytes, bool]:
-    """Return the answer to a message, and whether this process can go on."""
     goes_on = True
     try:
         answer = msgspec.json.encode(evaluator.answer(msgspec.json.decode(message, type=ExpressionRequest)))

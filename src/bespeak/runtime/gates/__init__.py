@@ -49,8 +49,6 @@ ROUTED: Final[tuple[Callable[[RoutedCall], Refused | None], ...]] = (
     input_gate,  # 400 · 422
     confirmation_gate,  # 501
 )
-_OF_STEPS: Final = {input_gate: step_input_gate}
-"""Gates of the steps of a composition, whose input is not read from a body, by those of other calls."""
 _ANCHORS: Final = {scope_gate: Anchor.AUTHORIZED, input_gate: Anchor.READ}  # gates of extensions stand behind these
 
 _PASSED: Final[tuple[set[Callable[..., Any]], ...]] = tuple(
@@ -64,8 +62,6 @@ _PASSED: Final[tuple[set[Callable[..., Any]], ...]] = tuple(
     for flags in range(0, 64, 4)
 )  # gates that a step need not pass, by its flags without JOURNALED and APART
 
-_COUNTING: Final[frozenset[Callable[..., Any]]] = frozenset({address_rate_gate, agent_rate_gate, endpoint_rate_gate})
-
 
 class Gates(NamedTuple):
     arrival: tuple[Callable[[Call], Refused | Outdated | None], ...]
@@ -74,7 +70,9 @@ class Gates(NamedTuple):
 
 
 def plan_gates(server: Server) -> Gates:
-    left_out: set[Callable[..., Any]] = {*(() if server.rates else _COUNTING)}
+    left_out: set[Callable[..., Any]] = set()
+    if not server.rates:
+        left_out |= {address_rate_gate, agent_rate_gate, endpoint_rate_gate}
     if server.store is not None:
         left_out.add(confirmation_gate)
     reading = next((extension.reads for extension in server.extensions if extension.reads is not None), input_gate)
@@ -83,7 +81,7 @@ def plan_gates(server: Server) -> Gates:
     for gate in ROUTED:
         if gate not in left_out:
             routed.append(reading if gate is input_gate else gate)
-            steps.append(_OF_STEPS.get(gate, gate))
+            steps.append(step_input_gate if gate is input_gate else gate)  # their input is not read from a body
         if gate in _ANCHORS:
             for brought in gates_behind(server.extensions, _ANCHORS[gate], server.registrar.service.methods):
                 routed.append(brought.judge)

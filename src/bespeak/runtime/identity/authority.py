@@ -86,7 +86,6 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
         return msgspec.structs.replace(now, headers={**said, **proven}, profile=self.profile)
 
     def within(self, principals: Principals, seconds: float) -> float:
-        """Return a delay in seconds, shortened to the end of the authority."""
         return seconds if self.expires is None else min(seconds, max(self.expires - principals.clock(), 0.0))
 
     def lasts(self, principals: Principals) -> bool:

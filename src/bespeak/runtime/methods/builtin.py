@@ -60,7 +60,6 @@ _INVENTORY = StandardMethod(
     takes={},
 )
 
-_OBJECT_OUTPUT: Final[Mapping[str, Any]] = {"$schema": DIALECT, "type": "object", "additionalProperties": True}
 _ARRAY_OUTPUT: Final[Mapping[str, Any]] = {
     "$schema": DIALECT,
     "type": "array",
@@ -185,7 +184,7 @@ def _endpoint(
 def _output(method: StandardMethod) -> Mapping[str, Any]:
     """Return the schema of the envelope around a result (core 5.3)."""
     if method.returns is None:
-        return _OBJECT_OUTPUT
+        return {"$schema": DIALECT, "type": "object", "additionalProperties": True}
     return {
         "$schema": DIALECT,
         "type": "object",

@@ -143,7 +143,6 @@ def _check_strict(call: RoutedCall, wish: WantedDelegation) -> None:
 
 
 def _issue(call: RoutedCall, key: PrivateKey, wish: WantedDelegation, now: float) -> Chain:
-    """Add a hop to the caller's chain, signed by this server for the caller."""
     from bespeak.state.identity.delegation import grant_authority  # noqa: PLC0415 - loads cryptography, for delegators
 
     server_id = call.routes.service.identity.server_id

@@ -154,7 +154,6 @@ def parse_key(text: str) -> OKPKey | Fault:
 
 
 def parse_jwk(members: Mapping[str, Any]) -> OKPKey | Fault:
-    """Parse an Ed25519 key, private or public, from the members of a JWK."""
     return _import_key(dict(members))
 
 

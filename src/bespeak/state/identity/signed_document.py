@@ -11,8 +11,6 @@ from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity.jws import PrivateKey, PublicKey, read_token, sign_compact
 
 TYPE: Final = "agtp-signed+json"
-# What is signed is inside one member: it can never pass for a record, delegation or manifest that the same key signs.
-_MEMBER: Final = "agtp_signed"
 _LONGEST: Final = 1 << 20  # maximum characters of a token; the payload that SIGN takes makes a third of that
 canonical = msgspec.json.Encoder(order="sorted").encode
 
@@ -25,6 +23,7 @@ class SignedDocument(msgspec.Struct, frozen=True):
 
 
 class _SignedContent(msgspec.Struct):
+    # One member of its own, so that it can never pass for a record, delegation or manifest that the same key signs.
     agtp_signed: SignedDocument
 
 
@@ -32,7 +31,7 @@ _CONTENT: Final = msgspec.json.Decoder(_SignedContent)
 
 
 def write_signed(document: SignedDocument, key: PrivateKey, key_id: str, algorithm: str) -> str:
-    return sign_compact({"alg": algorithm, "kid": key_id, "typ": TYPE}, canonical({_MEMBER: document}), key)
+    return sign_compact({"alg": algorithm, "kid": key_id, "typ": TYPE}, canonical(_SignedContent(document)), key)
 
 
 def read_signed(token: str, keys: Mapping[str, PublicKey]) -> SignedDocument | Fault:

@@ -158,7 +158,6 @@ Role = Literal["sole", "shared", "visitor"]  # the only server, one of several, 
 
 
 def open_store(place: str, *, role: Role = "visitor", durability: str = "full") -> Store:
-    """Open the store at a place; raise ConfigError with the reason if that fails."""
     if place.startswith(POSTGRES):
         with postgres_needed():
             from bespeak.state.store.postgres import PostgresStore  # noqa: PLC0415 - an extra

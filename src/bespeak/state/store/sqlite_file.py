@@ -16,7 +16,6 @@ _CHECKED_BYTES: Final = 32 * 1024 * 1024  # size up to which a file is checked a
 _OLDEST: Final = (3, 35, 0)  # minimum version of SQLite: the first with RETURNING
 _APPLICATION: Final = 0x62737065  # application id in the file header, which tells our files from others
 _SYNCHRONOUS: Final = {"full": "FULL", "process": "NORMAL"}
-_PRIMARY: Final = 0xFF  # bit mask of the primary result code
 _SMALLEST: Final = 512  # size in bytes of the smallest database
 _OWNER_ONLY: Final = 0o600  # file mode: answers and records may hold private data
 
@@ -154,8 +153,8 @@ _FAULTS: Final = {
 
 
 def _code(error: sqlite3.Error) -> int:
-    # Errors of the Python module itself have no code.
-    return getattr(error, "sqlite_errorcode", 0) & _PRIMARY
+    # Errors of the Python module itself have no code. The lowest byte is the primary one.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def _make(path: Path) -> None:

@@ -7,7 +7,7 @@ import base64
 import binascii
 import math
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -147,26 +147,21 @@ class FillTables(Command, frozen=True):
                 return Conflict("not-empty", {"table": shape.name})
         count = 0
         try:
-            for table, batch in _batches(self.rows()):
-                values = tuple(value for _, _, row in batch for value in row)
-                stored = yield Statement(_insert(shapes()[table], len(batch)), values)
-                if len(stored) < len(batch):
-                    first, last = batch[0][0], batch[-1][0]
-                    message = f"a row of {table} between the lines {first} and {last} has the key of another one"
-                    return Conflict("wrong-row", {"line": first, "message": message})
-                count += len(batch)
+            for table, group in groupby(self.rows(), key=lambda row: row[1]):
+                while batch := list(islice(group, _BATCH)):
+                    values = tuple(value for _, _, row in batch for value in row)
+                    stored = yield Statement(_insert(shapes()[table], len(batch)), values)
+                    if len(stored) < len(batch):
+                        first, last = batch[0][0], batch[-1][0]
+                        message = f"a row of {table} between the lines {first} and {last} has the key of another one"
+                        return Conflict("wrong-row", {"line": first, "message": message})
+                    count += len(batch)
         except WrongRowError as error:
             return Conflict("wrong-row", {"line": error.line, "message": str(error)})
         for shape in shapes().values():
             if shape.key == ("position",):
                 yield Statement(f"{{advance {shape.name}}}")
         return count
-
-
-def _batches(rows: Iterable[NumberedRow]) -> Iterator[tuple[str, Sequence[NumberedRow]]]:
-    for table, group in groupby(rows, key=lambda row: row[1]):
-        while batch := list(islice(group, _BATCH)):
-            yield table, batch
 
 
 def _page(shape: TableShape, *, first: bool) -> str:

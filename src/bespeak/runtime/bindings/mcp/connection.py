@@ -148,7 +148,6 @@ class McpConnection:
         return None if self.is_open else self._fault or McpFailure("unreachable", "the server ended")
 
     async def close(self) -> None:
-        """End the session, and the process of the server with all its children."""
         self._closing = True
         self._ended.set()
         if self._task is not None and not self._task.done():

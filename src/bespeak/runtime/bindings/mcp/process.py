@@ -150,7 +150,6 @@ class TooLong:
 
     @property
     def answered(self) -> int | None:
-        """Id of the request that the line answers, if it stands at one of the ends."""
         found = _FIRST.match(self.head) or _LAST.search(self.tail)
         return None if found is None else int(found[1])
 
