@@ -226,6 +226,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         raise NotImplementedError
 
     def refuse(self, fault: Malformed) -> bytes:
+        """Answer a message that could not be parsed."""
         raise NotImplementedError
 
     def end_stream(self) -> None:
@@ -256,6 +257,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
                 self._leave()
 
     def data_received(self, data: bytes) -> None:
+        """Answer all complete requests, or pause reading while one is in progress."""
         if self._leaving:
             return
         self.reader.receive_data(data)
@@ -369,6 +371,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             self._discard()
 
     def drop_answers(self) -> None:
+        """Disconnect a peer that does not read its answers."""
         self._leaving = True
         self.shared.capacity.answers.hold(self, 0)
         self.transport.abort()
@@ -396,6 +399,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self.shared.pace.start(self.peer.agent_id or self.peer.address, self._proceed)
 
     def _gives_way(self) -> bool:
+        """Return True if the next request waits for its turn, because the last answer was large."""
         if not (self._large and self.reader.buffered):
             return False
         self._suspend()
@@ -415,6 +419,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         return None if waiting is None else self._wait(waiting)
 
     async def _wait(self, waiting: Coroutine[Any, Any, bytes]) -> None:
+        """Await an answer, then those of the following requests that have to be awaited too."""
         try:
             following: Coroutine[Any, Any, bytes] | None = waiting
             while following is not None:
@@ -437,6 +442,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             self.shared.orphans -= self._lost
 
     def _answer_all(self) -> Coroutine[Any, Any, bytes] | None:
+        """Answer requests one by one; stop at an answer that has to be awaited, and return it."""
         next_event = self.reader.next_event
         count = 0
         while not self.closing:

@@ -92,6 +92,7 @@ class Capacity:
         return sum(crowd.count for crowd in self.crowds) - len(self.refused) >= self.connections
 
     def trim(self) -> None:
+        """Return memory to the system after a burst."""
         for budget in (self.requests, self.answers):
             if budget.peak > _BURST and budget.held < budget.peak // 4:
                 budget.peak = budget.held

@@ -59,6 +59,7 @@ def reserve_port(address: Address, *, shared: bool) -> tuple[socket.socket, Addr
 
 
 def _listen(addresses: Mapping[tuple[Any, ...], int], reuse_port: bool) -> list[socket.socket]:
+    """Open one listening socket per address, or none if one of them fails."""
     with contextlib.ExitStack() as opened:
         listeners = []
         for address, family in addresses.items():
@@ -103,6 +104,7 @@ class FaceServer:
         raise NotImplementedError
 
     def refuse(self, fault: Malformed) -> bytes:
+        """Encode a refusal for a peer that is not admitted."""
         raise NotImplementedError
 
     def tick(self) -> None:
@@ -112,6 +114,7 @@ class FaceServer:
 
     @property
     def connections(self) -> int:
+        """Number of open connections, TLS handshakes included."""
         shared = self._shared
         return 0 if shared is None else len(shared.connections) + len(shared.pending)
 
@@ -226,6 +229,7 @@ class FaceServer:
     async def _connect(
         self, connection: FaceConnection[Any], accepted: socket.socket, ssl: tls.SSLContext | None
     ) -> None:
+        """Set up the connection of an accepted socket; TLS handshakes run concurrently."""
         timeouts = self._timeouts
         patience = timeouts.handshake if connection.overflow is None else min(timeouts.handshake, timeouts.linger)
         try:

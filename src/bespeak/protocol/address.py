@@ -89,6 +89,8 @@ AUTHORITY: Final = re.compile(r"agtp://(?:[^@/?#]*+@)?(?P<host>\[[^\]/?#]*+\]|[^
 
 @dataclass(frozen=True, slots=True)
 class Locator:
+    """Host and port, and the agent at that host, if any."""
+
     host: str
     port: int = DEFAULT_PORT
     agent_id: str | None = None

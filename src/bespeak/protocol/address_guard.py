@@ -52,6 +52,8 @@ _COMPATIBLE: Final = ipaddress.ip_network("::/96")
 
 @dataclass(frozen=True, slots=True)
 class BlockedAddress:
+    """Reason why a connection to a host is not allowed."""
+
     message: str
     found: bool = True  # True if the name resolves
 
@@ -112,6 +114,7 @@ class AddressGuard:
         self._resolve = resolve or system_resolve
 
     async def addresses(self, host: str, port: int) -> list[str] | BlockedAddress:
+        """Resolve a host; return its addresses, or why they are blocked."""
         free = self._allow_private or (_plain(host), port) in self._typed
         literal = literal_address(host)
         if literal is None:
@@ -249,6 +252,8 @@ class WebAddress:
 
 @dataclass(frozen=True, slots=True)
 class AddressFault:
+    """Reason why an address is not valid or not allowed."""
+
     kind: Literal["address", "scheme", "credentials", "plain"]
     message: str
 

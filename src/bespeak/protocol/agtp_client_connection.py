@@ -152,6 +152,7 @@ class AgtpClientConnection(asyncio.Protocol):
         self._end()
 
     def connection_lost(self, error: Exception | None) -> None:
+        """Fail the pending response because the connection is closed."""
         self._end()
 
     def _end(self) -> None:

@@ -130,6 +130,7 @@ class Additions(Follower):
             await self.follow(self._store)
 
     def fits(self, endpoint: Endpoint, recipe: Recipe | None = None) -> bool:
+        """Return True if an endpoint is valid beside the others and not yet there."""
         return self._register(StoredEndpoint(endpoint=endpoint, recipe=recipe), self._routes)[0] is not None
 
     async def add(self, endpoint: Endpoint, recipe: Recipe | None = None, origin: EndpointOrigin | None = None) -> None:
@@ -228,6 +229,8 @@ class Additions(Follower):
 
 
 def bind_origin(route: Route, origin: EndpointOrigin) -> Route:
+    """Bind a route to the published synthesis behind it, and to its end."""
+
     def call(routed: Any, steps: Any) -> Any:
         return _ENDED if time.time() >= origin.expires else route.call(routed, steps)
 

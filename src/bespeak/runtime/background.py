@@ -140,6 +140,7 @@ class DueLoop:
         return sum([await self._carry_out(kind) for kind in self._kinds])
 
     async def _carry_out(self, kind: str) -> int:
+        """Carry out what is due of a kind, up to the limit, and return the number of records."""
         claimed = await self._store.do(ClaimDue(kind, _AT_ONCE, self._lease))
         assert not isinstance(claimed, Conflict)
         records: Sequence[Record] = claimed[0]

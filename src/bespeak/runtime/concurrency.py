@@ -340,6 +340,7 @@ def take_outliving(error: BaseException) -> Rest | None:
 
 
 def running_threads() -> int:
+    """Return the number of calls in threads that have not returned."""
     return _workers.pending
 
 

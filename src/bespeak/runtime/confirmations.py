@@ -60,6 +60,7 @@ class Confirmations:
         return UseCase(case_id, digest, call.principal.agent_id or "", parties_of(call))
 
     def judge(self, call: RoutedCall, found: Opened | Case | Conflict) -> OpenCase | Refused | None:
+        """Judge the result of the command, which may be a Conflict."""
         if isinstance(found, Opened):
             return required(found.case)
         if isinstance(found, Conflict) and found.reason == "too-many":
@@ -149,6 +150,7 @@ def required(case: Case) -> Refused:
 
 
 def refusal(conflict: Conflict, case_id: str) -> Refused:
+    """Build the refusal for a confirmation that does not admit the call."""
     reason = conflict.reason
     details: dict[str, Any] = {"type": "confirmation-required", "confirmation_id": case_id}
     if reason == "pending":

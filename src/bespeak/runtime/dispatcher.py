@@ -83,6 +83,7 @@ class Dispatcher:
         self._subscribers = (*self._subscribers, subscriber)
 
     def keep_calls(self, keeping: Keeping) -> None:
+        """Keep calls that may be repeated later. There must be a store."""
         assert self._settlement is not None, "calls are kept in a store"
         self._settlement.keeping = keeping
 
@@ -106,6 +107,7 @@ class Dispatcher:
         return self._settlement is not None
 
     async def finish(self) -> None:
+        """Wait until calls that were cancelled are recorded."""
         if self._settlement is not None:
             await self._settlement.finish()
 
@@ -149,6 +151,7 @@ class Dispatcher:
         return self._find(call, route, started)
 
     def _find(self, call: Call, route: Route | None, started: float) -> Answering:
+        """Find the endpoint of a call that does not simply name one, and answer it."""
         request = call.request
         if (
             route is not None
@@ -302,6 +305,7 @@ class Dispatcher:
         return response
 
     async def _complete(self, call: RoutedCall, outcome: Outcome) -> Response:
+        """Await a handler, and commit the changes of state it returns."""
         settled = outcome if isinstance(outcome, Response | Effects) else await outcome
         if isinstance(settled, Response) and call.joined is None:
             answer = settled if settled.code is None else self._record(call, settled)
@@ -331,6 +335,7 @@ class Dispatcher:
         return _answered(call, await self._complete(call, settled))
 
     async def _with_new_keys(self, request: Request) -> Response:
+        """Fetch the keys that verify credentials, then answer the request with them."""
         await self.server.principals.renew_keys()
         answer = self(request, renewed=True)
         return answer if isinstance(answer, Response) else await answer
@@ -398,6 +403,7 @@ class Dispatcher:
     async def _outlive(
         self, call: RoutedCall, route: Route, rest: Callable[[], asyncio.Future[Any]]
     ) -> Response | Effects:
+        """Make the answer of a call whose thread went on after it was cancelled."""
         try:
             return self._finish(call, route, await rest())
         except asyncio.CancelledError:

@@ -183,6 +183,7 @@ _SYNTHESIS: Final = "(synthesis)"  # label of the paths of syntheses: agents cho
 
 
 def make_metrics() -> Metrics | None:
+    """Create the metrics of this process; None, with a line in the log, if the extra is not installed."""
     try:
         return Metrics()
     except ImportError:
@@ -223,6 +224,7 @@ class Metrics:
         found[1].observe(exchange.seconds or 0.0)
 
     def gauge(self, name: str, meaning: str, value: Callable[[], float]) -> None:
+        """Publish a number of this process that is read when it is asked for; left out if processes add up theirs."""
         if not self.shared:
             self._client.Gauge(name, meaning, registry=self._registry).set_function(value)
 
@@ -333,6 +335,7 @@ class RunningTrail:
         )
 
     async def start(self) -> None:
+        """Write a checkpoint over the records of earlier processes, then continue."""
         if self._checkpointer is None:
             await self._warn_of_unrecorded_end()
         elif self._ends:
@@ -356,5 +359,6 @@ class RunningTrail:
             )
 
     async def stop(self) -> None:
+        """Write the final checkpoint. No records may follow."""
         if self._checkpointer is not None and not self._ends:
             await self._checkpointer.stop()

@@ -114,6 +114,7 @@ def invalid(member: str, fault: str) -> RefusedError:
 
 
 def passed(value: T | Refused) -> T:
+    """Return a value, or end the handler with the refusal that took its place."""
     if isinstance(value, Refused):
         raise RefusedError(value)
     return value
@@ -160,6 +161,7 @@ def read_future(
 
 
 def invalid_time(member: str, fault: str) -> RefusedError:
+    """Return the exception for a time that cannot be used: 400."""
     return RefusedError(INVALID_TIME.refuse(f"`{member}` {fault}", field=f"/{member}"))
 
 
@@ -371,4 +373,5 @@ async def read_checked(call: RoutedCall, joined: Joined, by: StandardMethod | in
 
 
 def may_pass_later(refused: Refused) -> bool:
+    """Return True for failures and refusals that another attempt may not meet."""
     return refused.status >= status.SERVER_ERROR or refused.status in _AGAIN

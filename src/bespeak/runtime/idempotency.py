@@ -166,12 +166,14 @@ class Idempotency:
         return stored.ClaimKey(claim.scope, claim.key, claim.request_hash, self.lease, self._retention)
 
     def hold(self, claim: KeyClaim) -> Refused | None:
+        """Claim a key in memory, or return a refusal."""
         held = self._held.setdefault((claim.scope, claim.key), claim.request_hash)
         if held is claim.request_hash:
             return None
         return _in_progress(1.0) if held == claim.request_hash else _MISMATCH
 
     def load(self, keys: Sequence[tuple[str, str]]) -> None:
+        """Remember the keys in the store, if no other process can add any."""
         self._seen = SeenKeys(keys) if len(keys) <= MOST_LOADED else None
 
     def is_new(self, claim: KeyClaim) -> bool:
@@ -216,6 +218,7 @@ class Idempotency:
             self._owed[claim.scope, claim.key] = Debt(claim, _keep(response, block), tuple(commands))
 
     def debts(self) -> list[Debt]:
+        """Return the answers that are not in the store, the oldest first."""
         return list(self._owed.values())
 
     def settle(self, debt: Debt) -> None:

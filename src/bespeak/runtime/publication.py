@@ -83,6 +83,7 @@ class PublishedDocument:
         self._unchanged = Answer(b"", status.NOT_MODIFIED, content_type, headers)
 
     def answer(self, request: Request) -> Answer:
+        """Return the document, or 304 for a caller that already holds it."""
         return self._unchanged if names.is_held(self.etag, request.headers) else self._full
 
 
@@ -223,6 +224,7 @@ class Publication:
 
     @property
     def _is_selective(self) -> bool:
+        """True if agents are not disclosed to everyone."""
         return self.service.agent_disclosure != "public"
 
     @property

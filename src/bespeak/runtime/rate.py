@@ -99,6 +99,7 @@ class Buckets:
             self._full_at[key] = full_at
 
     def _admit(self, key: str, now: int) -> tuple[str, int]:
+        """Return the bucket of a new caller: its own if there is room, else the shared one."""
         known = self._full_at
         for _ in range(min(_LOOKED_AT, len(known))):
             oldest = next(iter(known))

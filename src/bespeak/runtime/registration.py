@@ -240,6 +240,7 @@ class Registrar:
         return self._written_policies.resolved(scoped=self._is_scoped or requires_scopes(lasting))
 
     def _register_builtins(self, builtins: Iterable[Endpoint]) -> list[Route]:
+        """Compile endpoints that bespeak itself makes, which need no checks."""
         routes = []
         for builtin in builtins:
             endpoint = _inherit_capability(builtin, self.catalog)
@@ -378,6 +379,7 @@ def _versioned(block: HeaderBlock, changes: int) -> HeaderBlock:
 
 
 def _pair(endpoint: Endpoint) -> tuple[str, tuple[str | None, ...] | str]:
+    """Return method and path, independent of parameter names."""
     template = parse_template(endpoint.path)
     return endpoint.method, endpoint.path if isinstance(template, Fault) else tuple(template.segments)
 

@@ -173,6 +173,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 def read_number(text: str) -> Any:
+    """Parse a number; return other text unchanged."""
     whole = read_integer(text)
     if isinstance(whole, int) or _NUMBER.fullmatch(text) is None:
         return whole
@@ -181,6 +182,7 @@ def read_number(text: str) -> Any:
 
 
 def read_boolean(text: str) -> Any:
+    """Parse 'true' or 'false'; return other text unchanged."""
     return {"true": True, "false": False}.get(text, text)
 
 
@@ -211,6 +213,7 @@ ENDPOINT_WARNING = "AGTP-Endpoint-Warning"
 
 
 def endpoint_advisories(endpoint: Endpoint, catalog: Catalog) -> tuple[tuple[str, str], ...]:
+    """Return the deprecation warnings of an endpoint, sent with every response."""
     deprecated = None if endpoint.deprecated is None else endpoint.deprecated.warning()
     warnings = ((CATALOG_WARNING, catalog.warns_of(endpoint.method)), (ENDPOINT_WARNING, deprecated))
     return tuple((name, warning) for name, warning in warnings if warning is not None)

@@ -78,6 +78,7 @@ class Router(Generic[T]):
         return value, {name: unquote(text) for name, text in zip(names, best[2], strict=True)}
 
     def methods_at(self, path: str) -> list[str]:
+        """Return the methods registered on a path, sorted, for the body of a 405."""
         found = set(self.literals.get(path, ()))
         found.update(method for method in self._templates if self.find(method, path) is not None)
         return sorted(found)
@@ -134,6 +135,7 @@ class Redirects:
         return method, path
 
     def for_path(self, path: str) -> dict[str, str]:
+        """Return the method redirects that apply to a path, for the body of a 405."""
         found = ((method, self._next(method, path)) for method in sorted(self._methods))
         return {method: target[0] for method, target in found if target is not None}
 
@@ -164,6 +166,7 @@ class RouteTable:
 
     @cached_property
     def tools(self) -> Mapping[str, Tool]:
+        """The tools of the endpoints that are listed, by name."""
         return make_tools(self.endpoints.values())
 
     @cached_property

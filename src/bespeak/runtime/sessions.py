@@ -98,6 +98,7 @@ class Sessions:
         return BindSession(session_id, agent_id, tls_identity, self.settings.idle, resuming)
 
     def judge(self, call: Call, found: Any) -> Refused | None:
+        """Judge the result of the command, which may be a Conflict."""
         if call.principal.agent_id is None:
             return self._refuse_other_owner(call) if isinstance(found, Conflict) else None
         session_id = call.request.headers[SESSION_ID]
@@ -150,6 +151,7 @@ class Pausing:
         self._tasks = tasks
 
     def concerns(self, call: RoutedCall) -> bool:
+        """Return True if a call may belong to a paused task."""
         passes = call.route.builtin and call.method in _PASSING
         return self._tasks.watched and TASK_ID in call.request.headers and not passes
 

@@ -64,6 +64,7 @@ def app_name(target: str) -> str:
 
 
 def configuration_of(target: str) -> tuple[Path, Path | None]:
+    """Return the folder of a target, and its configuration file if there is one."""
     place = Path(target.rpartition(":")[0] if names_attribute(target) else target)
     if target and is_folder(place):
         return place, next((place / name for name in CONFIGURATIONS if is_there(place / name)), None)

@@ -56,6 +56,7 @@ def existing_place(place: str) -> str:
 
 
 def lasting_place(place: str) -> str:
+    """Return `place` if other processes can open it."""
     if place == MEMORY:
         raise ConfigError("the store `memory` exists only inside the server process; use a file or a database")
     return place

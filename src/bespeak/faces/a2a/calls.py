@@ -211,6 +211,7 @@ class SkillCalls:
     async def _continue(
         self, held: Held, message: Message, told: Content, caller: Caller, as_text: bool, *, repeated: bool
     ) -> Held:
+        """Try a waiting task again: with what the message brings, else with the call that it is for."""
         kept = None if held.stored.call is None else _decode(held.stored.call)
         if isinstance(told, str) and kept is None:
             raise errors.InvalidParamsError(f"The call is too long to be kept; send its data part again: {FORM}.")

@@ -85,6 +85,7 @@ class SkillHandler(RequestHandler):
 
     @_guarded
     async def on_message_send(self, params: types.SendMessageRequest, context: Context) -> types.Task | types.Message:
+        """Carry out a message, and wait for the end of its call unless the caller does not want to."""
         held = await self._begin(params, context)
         if isinstance(held, types.Message):
             return held
@@ -93,6 +94,7 @@ class SkillHandler(RequestHandler):
         return paging.apply_history_length(held.task, params.configuration)
 
     async def on_message_send_stream(self, params: types.SendMessageRequest, context: Context) -> Events:
+        """Carry out a message, and yield its task with every change until it ends or waits."""
         held = await self._begin(params, context)
         if isinstance(held, types.Message):
             yield held
@@ -123,6 +125,7 @@ class SkillHandler(RequestHandler):
 
     @_guarded
     async def on_list_tasks(self, params: types.ListTasksRequest, context: Context) -> types.ListTasksResponse:
+        """Return tasks of the caller, the last changed first."""
         paging.validate_history_length(params)
         if params.HasField("page_size"):
             paging.validate_page_size(params.page_size)
@@ -164,6 +167,7 @@ class SkillHandler(RequestHandler):
     async def on_get_extended_agent_card(
         self, params: types.GetExtendedAgentCardRequest, context: Context
     ) -> types.AgentCard:
+        """Return the card for identified agents, if the public one has less."""
         card = self._cards()
         if card is None:
             raise errors.UnsupportedOperationError("The public agent card has everything.")

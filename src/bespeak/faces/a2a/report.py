@@ -38,6 +38,7 @@ def new_task(message: Message, skill: Skill) -> Task:
 
 
 def remember(task: Task, message: Message) -> None:
+    """Append a message to the history of a task, unless it is too long."""
     if message.ByteSize() <= 64 * 1024:
         added = task.history.add()
         added.CopyFrom(message)
@@ -63,6 +64,7 @@ def tell_progress(task: Task, done: float, total: float | None, message: str | N
 
 
 def agent_message(context_id: str, text: str, data: Any = None, *, task_id: str = "") -> Message:
+    """Make a message of the agent: words, and data if there are any."""
     parts = [new_text_part(text)]
     if data is not None:
         parts.append(_data_part(data))
@@ -94,6 +96,7 @@ def complete(task: Task, outcome: Outcome, *, as_text: bool) -> None:
 
 
 def refuse(task: Task, skill: Skill, outcome: Outcome) -> None:
+    """Tell that a call was refused or failed, and what can be done about it."""
     _note_mapping(task, outcome)
     error = error_members(skill.endpoint, outcome, _GRANTING)
     ended = TaskState.TASK_STATE_FAILED if outcome.status >= status.SERVER_ERROR else TaskState.TASK_STATE_REJECTED
@@ -107,6 +110,7 @@ def _note_mapping(task: Task, outcome: Outcome) -> None:
 
 
 def require_input(task: Task, skill: Skill, outcome: Outcome) -> None:
+    """Tell what is wrong with the arguments; the caller can send others."""
     error = error_members(skill.endpoint, outcome, _GRANTING)
     text = f'{_words(error)} Send a message with this taskId and a data part {{"input": {{...}}}}.'
     tell(task, TaskState.TASK_STATE_INPUT_REQUIRED, text, {"error": error, "skill": skill.entry})

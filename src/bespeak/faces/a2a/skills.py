@@ -109,6 +109,7 @@ class Skills(dict[str, Skill]):
         return EndpointIndex([skill.endpoint for skill in self.values()], list(self))
 
     def suggest(self, text: str) -> list[Skill]:
+        """Return the skills that fit a text best; the first ones if none does."""
         skills = list(self.values())
         ranked = [skills[index] for _, index in self._index.rank(text)] or skills
         return ranked[:5]

@@ -59,6 +59,7 @@ class Held:
 
     @property
     def stage(self) -> str:
+        """State of the task, as the store sees it."""
         return self.stored.state
 
 
@@ -93,6 +94,7 @@ class SkillTasks:
         self._renewing = asyncio.create_task(self._renew())
 
     async def stop(self) -> None:
+        """Stop all work; the tasks are told to be interrupted."""
         works = [running.work for running in self._running.values()]
         for running in self._running.values():
             running.call.cancel()
@@ -102,6 +104,7 @@ class SkillTasks:
         await asyncio.gather(*works, return_exceptions=True)
 
     async def find(self, owner: str, message: Message) -> Held | None:
+        """Find the task of a message that was sent before."""
         scope, key, digest = _identify(owner, message)
         found = await self._store.read(FindKey(scope, key))
         if found is None:
@@ -124,6 +127,7 @@ class SkillTasks:
         return None if stored is None else await self._seen(_hold(stored, owner))
 
     async def list(self, owner: str, limit: int, **wanted: Any) -> tuple[int, list[Held]]:
+        """Return the number of an owner's tasks, and some of them; `wanted` are fields of ListTasks."""
         total, rows = await self._store.read(a2a_tasks.ListTasks(owner, limit, **wanted))
         return total, [await self._seen(_hold(row, owner)) for row in rows]
 
@@ -185,6 +189,7 @@ class SkillTasks:
         await self._store.do(ChangeRecord(record.record_id, kinds, states, how.state, owner=record.owner, delay=0.0))
 
     async def settle(self, held: Held) -> Held:
+        """Wait until nobody works on a task."""
         if held.stage != a2a_tasks.WORKING:
             return held
         async for later in self._later(held):
@@ -229,6 +234,7 @@ class SkillTasks:
             return await self.reread(held)
 
     async def _cancel_here(self, running: _Running) -> None:
+        """Stop the call of a task; if it follows a workflow, cancel that, and let the call tell how it ends."""
         running.canceled = True
         run = await self.find_run(running.held)
         if run is None:
@@ -237,6 +243,7 @@ class SkillTasks:
             await self._cancel_run(run)
 
     async def reread(self, held: Held) -> Held:
+        """Read a task again. Raises TaskNotFoundError if it is gone."""
         found = await self.read(held.owner, held.stored.task_id)
         if found is None:
             raise TaskNotFoundError
@@ -274,6 +281,7 @@ class SkillTasks:
             self._waiting.discard(event)
 
     async def _carry_out(self, task_id: str, call: asyncio.Task[TaskChange]) -> None:
+        """Await the work of a task and store how it ended, whatever happens."""
         running = self._running[task_id]
         try:
             change = await call
@@ -325,6 +333,7 @@ class SkillTasks:
             event.set()
 
     async def _renew(self) -> None:
+        """Prolong the leases of running tasks, and cancel those that are to be."""
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LEASE / 3):

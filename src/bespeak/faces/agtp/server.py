@@ -45,6 +45,7 @@ class AgtpConnection(FaceConnection[Request]):
         return to_bytes(response) if response.stream is None else await self._send_stream(response, response.stream)
 
     async def _send_stream(self, response: Response, stream: Stream) -> bytes:
+        """Send the messages of a stream, each when the peer has read enough; return the last one."""
         async with aclosing(messages_of(response, stream)) as messages:
             async for message, is_last in messages:
                 if is_last:

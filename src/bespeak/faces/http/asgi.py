@@ -81,6 +81,7 @@ class RequestBody:
         self.gone = asyncio.Event()  # set when the reply is complete, the peer is gone or the server stops
 
     async def receive(self) -> Message:
+        """Return the request; after that, wait for the end."""
         if self._body is not None:
             body, self._body = self._body, None
             return {"type": "http.request", "body": body, "more_body": False}

@@ -71,6 +71,7 @@ class DispatchBackend:
 
     @property
     def is_current(self) -> bool:
+        """True if no endpoint was added or removed since the endpoints were last read."""
         return self._routes is self._server.routes
 
     @property
@@ -145,6 +146,7 @@ class DispatchBackend:
         return authority.identity_gate(call) or call
 
     def count(self, call: Call) -> Refused | None:
+        """Count a request that calls no endpoint against the rate limits; refuse it above them."""
         return authority.address_rate_gate(call) or authority.agent_rate_gate(call)
 
     async def call(self, endpoint: Endpoint, arguments: Arguments, headers: Mapping[str, str], request: Any) -> Outcome:
@@ -168,6 +170,7 @@ class DispatchBackend:
         *,
         counted: bool = False,
     ) -> Begun:
+        """Call an endpoint; return a coroutine only if the answer has to be awaited."""
         filled = fill_path(endpoint.path, arguments)
         if isinstance(filled, Fault):
             return refused(Refused(status.BAD_REQUEST, "invalid-arguments", filled.message))

@@ -90,6 +90,7 @@ class Origins:
 
 
 def _place(text: str) -> tuple[str, str, int] | None:
+    """Parse an origin into scheme, host and port; return None if it is not valid."""
     try:
         parts = split_url(text)
         host, port = parts.hostname, parts.port
@@ -164,6 +165,7 @@ class HttpFace:
             await send({"type": "websocket.close", "code": 1008, "reason": "This service does not support WebSockets."})
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> HttpResponse | None:
+        """Answer a request; return None if the answer was a stream, which has been sent."""
         connection = connection_of(scope)
         headers = translation.read_headers(scope["headers"], self.limits.headers)
         if isinstance(headers, Malformed):
@@ -241,6 +243,7 @@ class HttpFace:
         return target
 
     def forbids(self, headers: Mapping[str, str]) -> HttpResponse | None:
+        """Return the refusal of a host or an origin that may not call this service."""
         forbidden = self._origins.check_host(headers) or self._origins.check_origin(headers)
         return None if forbidden is None else refusal(*forbidden)
 
@@ -334,6 +337,7 @@ def _options(site: Site, method: str, path: str, http_method: str) -> HttpRespon
 
 
 def _advise(site: Site, path: str, http_method: str) -> HttpResponse:
+    """Answer a path that names no verb: list the endpoints on it."""
     offered = site.offered_at(path)
     if http_method == "OPTIONS" and (offered or path == "*"):
         return HttpResponse(status.NO_CONTENT, [(b"allow", b"OPTIONS")], b"")
@@ -361,6 +365,7 @@ def refusal(
 
 
 def code_of(reply: HttpResponse) -> str | None:
+    """Return the code of a refusal that the face has made, if its body has one."""
     try:
         return msgspec.json.decode(reply.body, type=_Coded).code
     except msgspec.MsgspecError:

@@ -84,6 +84,7 @@ class FileFace:
         return (form.check_size(int(declared[:20])) if declared.isdecimal() else None) or form
 
     def streams(self, head: HttpHead) -> bool:
+        """Return True if the answer may be a file."""
         headers = head.headers
         if isinstance(headers, Malformed):
             return False
@@ -216,6 +217,7 @@ class FileFace:
         return self._server.routes.find_public(target.method, target.path)
 
     def _sends_raw(self, target: RequestTarget | None, headers: Mapping[str, str]) -> bool:
+        """Return True for an endpoint that returns a file, unless the caller asks for JSON."""
         route = None if target is None or "json" in headers.get(ACCEPT, "").lower() else self._route(target)
         return route is not None and is_file(route.endpoint.output_schema)
 
@@ -237,6 +239,7 @@ async def _receive(form: FormReader, receive: Receive) -> Malformed | None:
 
 
 def _with_file(reply: HttpResponse, download: Download, headers: Mapping[str, str]) -> HttpResponse:
+    """Put a file in the place of the body, or the part of it that the caller wants."""
     kept: Headers = [pair for pair in reply.headers if pair[0] not in (b"content-type", b"content-length")]
     part = _part(headers.get("range", ""), download.size)
     number = status.OK

@@ -79,9 +79,11 @@ class FormReader:
         self._described = ("", "")  # name and media type of the file that is being read
 
     def check_size(self, size: int) -> Malformed | None:
+        """Refuse a form of more bytes than its fields may have together."""
         return _too_large(f"The form is larger than {self.max_bytes} bytes.") if size > self.max_bytes else None
 
     def feed(self, data: bytes) -> Malformed | None:
+        """Read more of the form; return the fault that ends reading."""
         if self._fault is None:
             self.size += len(data)
             self._hash.update(data)
@@ -101,6 +103,7 @@ class FormReader:
         return self._fault
 
     def finish(self) -> Malformed | None:
+        """End the form; return the fault if it is not complete."""
         if self._fault is None and not self._ended:
             self._fault = invalid_form("The form ends before its last boundary.")
             self.close()

@@ -90,6 +90,7 @@ class Guard:
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
+    """Make a `receive` that begins with a body that was read."""
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

@@ -158,6 +158,7 @@ class HttpConnection(FaceConnection[Asked]):
         return self._encode(reply, asked)
 
     async def _send_parts(self, asked: Asked, app: Application, started: float | None) -> bytes:
+        """Let an application answer in parts; return what is left to write."""
         stream = self._stream = Stream(
             asked.body,
             self._write_part,

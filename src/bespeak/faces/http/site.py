@@ -55,9 +55,11 @@ class Page:
         return HttpResponse(200, described + kept, self.body), HttpResponse(304, kept, b"")
 
     def make(self) -> None:
+        """Build the content now, before the first request."""
         self._replies  # noqa: B018 - the access builds it
 
     def answer(self, headers: Mapping[str, str]) -> HttpResponse:
+        """Return the document, or 304 if the client holds the current version."""
         return self._replies[is_held(self.etag, headers)]
 
 
@@ -81,6 +83,7 @@ class Root:
             page.make()
 
     def answer(self, headers: dict[str, str]) -> HttpResponse | RequestTarget:
+        """Return the document for these headers, or the target to call for it."""
         chosen = negotiate(headers, self._offers)
         if (page := self._pages.get(chosen)) is not None:
             return page.answer(headers)
@@ -124,8 +127,10 @@ class Site:
         return path in self.pages or (found is not None and self.routes.find_public(found[1], found[0]) is not None)
 
     def is_readable(self, method: str, path: str) -> bool:
+        """Return True if the path has an endpoint that is not internal and that GET may call."""
         route = self.routes.find_public(method, path)
         return route is not None and route.is_readable
 
     def offered_at(self, path: str) -> list[str]:
+        """List the `/path:verb` paths of the endpoints on a bare path."""
         return [f"{path}:{name.lower()}" for name in self.routes.named_at(path) if name in self.routes.allowed]

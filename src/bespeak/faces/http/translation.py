@@ -22,11 +22,13 @@ _RENAMED: Final = {413: "Content Too Large", 422: "Unprocessable Content"}  # RF
 
 
 def condition_of(error: Mapping[str, Any]) -> str | None:
+    """Return the condition of core 6.2 that a 262 names, if any."""
     found = error.get("type")
     return found if isinstance(found, str) else None
 
 
 def problem(agtp_status: int, body: bytes) -> tuple[int, bytes]:
+    """Return the HTTP status and problem body for the AGTP refusal `body`."""
     answer = msgspec.json.decode(body) if body else {}
     error = answer.get("error", {}) if isinstance(answer, dict) else {}
     number = status.to_http(agtp_status, condition_of(error))

@@ -106,6 +106,7 @@ class CapabilitySearch:
         return Outcome(status.OK, output)
 
     def unwrap(self, arguments: dict[str, Any]) -> Wanted | Outcome:
+        """Return the capability that is to be called, or a refusal."""
         if (invalid := check_arguments(self.caller.endpoint, self.caller.input, arguments)) is not None:
             return invalid
         name = arguments["name"]

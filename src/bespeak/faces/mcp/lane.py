@@ -106,6 +106,7 @@ _MEMBERS: Final = frozenset(MetaEnvelope.__struct_encode_fields__)
 
 
 def read_plain(body: bytes) -> PlainMessage | None:
+    """Read a message; return None if it is not plain."""
     message: _Message[Any]
     try:
         try:
@@ -269,6 +270,7 @@ class FastLane:
         return self._list(request) if wanted is None else self._call(request, wanted)
 
     def _find(self, name: str, message: PlainMessage) -> Wanted | None:
+        """Find what a call reaches, by its name or by the search; return None if the call is not plain."""
         key, arguments = message.envelope.key, message.arguments
         if not (key is None or is_header_value(key)):
             return None

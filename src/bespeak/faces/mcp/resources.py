@@ -48,6 +48,7 @@ class Offers:
 
     @property
     def resource_entries(self) -> Mapping[str, dict[str, Any]]:
+        """Entries of resources/list, by URI."""
         return {
             uri: {
                 "uri": uri,
@@ -83,6 +84,7 @@ class NamespacePrompt:
     text: str
 
     def message(self, task: str) -> str:
+        """Return the text of the message; `task` may be empty."""
         return f"{self.text}\n\nTask: {task}" if task else self.text
 
 
@@ -234,6 +236,7 @@ class ResourceReader:
             self._offers = Offers(catalog.offers)
 
     async def _call(self, context: Context, offer: Endpoint, arguments: Mapping[str, str]) -> Any:
+        """Read a prompt or a resource of an upstream, through the gates of its endpoint."""
         outcome = await _attempt("What the upstream offers", self._backend.call(offer, arguments, {}, context.request))
         if outcome.ok:
             return outcome.output

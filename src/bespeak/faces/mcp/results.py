@@ -52,6 +52,7 @@ class KeptResults:
         self._size = 0
 
     def keep(self, text: str, media_type: str, caller: str) -> str | None:
+        """Keep a result for its caller; return its URI, or None if it is too large."""
         if len(text) > MOST_KEPT_CHARACTERS // 4:
             return None
         now = self._clock()
@@ -156,6 +157,7 @@ def read_shape(tool: Tool, asked: Mapping[str, Any]) -> WantedShape | Outcome | 
 
 
 def shape_in(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a call's `_meta` that ask for a shape."""
     return {name: meta[f"{META}{name}"] for name in (FIELDS, COMPACT) if f"{META}{name}" in meta}
 
 
@@ -176,6 +178,7 @@ class Results:
         caller: str = "",
         shape: WantedShape | None = None,
     ) -> dict[str, Any]:
+        """Build the result of a call by a caller, in the shape that was asked for."""
         result = result_of(tool, outcome)
         if shape is not None and not result["isError"]:
             outcome, result = self._shaped(tool, outcome, result, shape)

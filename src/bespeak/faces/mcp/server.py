@@ -151,6 +151,7 @@ class ToolServer:
         self.server.middleware.clear()
 
     async def find(self, name: str) -> Tool | None:
+        """Find a tool by its name; look for new ones if it is not known."""
         catalog = await self._read()
         if name in (catalog.search.finder.name, catalog.search.caller.name):
             return None
@@ -175,6 +176,7 @@ class ToolServer:
         return wanted
 
     async def refresh(self) -> None:
+        """Read the endpoints again, and announce changed lists."""
         await self._read(refresh=True)
 
     async def watch(self, interval: float) -> None:
@@ -265,6 +267,7 @@ class ToolServer:
         return tool.is_irreversible and endpoint.confirm is None and not self._backend.is_confirmed(endpoint)
 
     def fail(self, tool: Tool, error: Exception) -> dict[str, Any]:
+        """Log an error of our own; return the result of the call."""
         _logger.error("%s failed", tool.name, exc_info=error)
         return result_of(tool, refused(_FAILED))
 
@@ -323,6 +326,7 @@ class ToolServer:
     async def _agree(
         self, context: Context, params: Params, tool: Tool, arguments: dict[str, Any]
     ) -> Outcome | Asked | None:
+        """Let the user agree to a call; return None if it is admitted, once."""
         calls = await self._backend.calls(tool.endpoint, arguments, context.request)
         if isinstance(calls, Fault):
             return refused(unlisted(tool.name, calls))

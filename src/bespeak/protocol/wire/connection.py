@@ -52,6 +52,7 @@ class MessageReader(Generic[HeadT, MessageT_co]):
 
     @property
     def buffered(self) -> int:
+        """Bytes received and not yet returned as a message."""
         return len(self._buffer) - self._start
 
     @property
@@ -244,6 +245,7 @@ class ClientConnection(ResponseReader):
         return data
 
     def next_event(self) -> ResponseMessage | Malformed | Pause:
+        """Return the next response, the fault that ended reading, or a Pause."""
         if not self.awaited and self.buffered:
             message = "The server sent a response that no request asked for."
             return self._fail(Malformed(400, "unexpected-response", message))

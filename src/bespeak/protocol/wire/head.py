@@ -200,6 +200,7 @@ _request_lines: Final = Memory(_read_request_line, most=16_384, longest=256)
 
 
 def _parse_plain_fields(head: bytes, limits: Limits) -> tuple[MappingProxyType[str, str], int] | None:
+    """Parse the headers and the body length in one pass; return None if a line needs the full parser."""
     try:
         text = head.decode()
     except UnicodeDecodeError:

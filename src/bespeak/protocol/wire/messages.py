@@ -10,6 +10,8 @@ import msgspec
 
 
 class ResponseMessage(msgspec.Struct, frozen=True, gc=False):
+    """One response, framing removed."""
+
     status: int
     reason: str
     headers: Mapping[str, str]  # headers with names in lower case, each once; read-only

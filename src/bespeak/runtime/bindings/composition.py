@@ -60,6 +60,7 @@ class CompositionBinding:
         return self._waits
 
     def _resolve(self, table: RouteTable) -> None:
+        """Look up the routes of all steps, once per table."""
         self._table = table
         steps = self.plan.steps
         plans: list[StepPlan | UndoPlan] = [*steps, *(step.undo for step in steps if step.undo is not None)]

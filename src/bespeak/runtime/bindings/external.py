@@ -249,6 +249,7 @@ class ExternalBinding:
             return msgspec.structs.replace(failed, headers=_LATER) if unsent else failed
 
     async def aclose(self) -> None:
+        """Close the pooled connections, including those of other endpoints with the same pool."""
         await self._pool.aclose()
 
     async def _exchange(self, request: httpx.Request) -> Any:

@@ -89,6 +89,7 @@ def plan_output(endpoint: Endpoint, output: Mapping[str, Any]) -> Returned:
 
 
 def resolve_function(dotted: str) -> Callable[..., Any] | str:
+    """Resolve a dotted path to a callable, or return what is wrong with it."""
     module_name, _, attribute = dotted.rpartition(".")
     if not module_name:
         return "a dotted path needs a module and a function, such as rooms.handlers.book_room"

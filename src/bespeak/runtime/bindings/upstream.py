@@ -133,6 +133,7 @@ class RequestPlan:
         self._secret = encode_pairs([(name, quote(value, safe="")) for name, value in credentials.query.items()])
 
     def build(self, given: Mapping[str, Any]) -> httpx.Request | list[Violation]:
+        """Build the request, or return why this input cannot be sent."""
         faults: list[Violation] = []
         remaining = dict(given)
         try:
@@ -149,6 +150,7 @@ class RequestPlan:
             return [unusable("", f"the input does not fit into a URL: {error}")]
 
     def _fill_url(self, remaining: dict[str, Any], faults: list[Violation]) -> tuple[str, str]:
+        """Return the URL without its query, and its own query, with input fields filled in."""
         given = {name: remaining.pop(name, None) for name in self._handler.path_fields}
 
         def fill(template: str, encode: Encode) -> str:
@@ -313,6 +315,7 @@ class UpstreamPool:
         return found
 
     async def aclose(self) -> None:
+        """Close the pooled connections. A later call opens new ones."""
         transports = list(self._transports.values())
         self._transports.clear()
         for transport in transports:

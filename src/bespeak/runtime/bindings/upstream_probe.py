@@ -57,6 +57,7 @@ async def find_unreachable(
 
 
 async def _probe(host: str, port: int, seconds: float) -> str | None:
+    """Return why a connection fails; None if it succeeds."""
     try:
         async with asyncio.timeout(seconds):
             _, writer = await asyncio.open_connection(host, port)

@@ -41,6 +41,7 @@ class Failure(msgspec.Struct, frozen=True):
 
     @property
     def is_transient(self) -> bool:
+        """True if the same call may succeed later."""
         return self.retry_after is not None
 
 
@@ -52,6 +53,7 @@ def failed_answer(step: StepPlan, number: str, response: Response) -> Failure:
 
 
 def unmet(step: StepPlan, number: str, error: UnmetError) -> Failure:
+    """Describe a step that cannot be called, because it gets no usable values."""
     return Failure(step, number, None, {"code": error.code, "message": error.message})
 
 
@@ -220,6 +222,7 @@ class Run(Engine):
             return await self._give_up(unmet(plan.steps[-1], "", error))
 
     async def _step(self, step: StepPlan, flags: int) -> Failure | None:
+        """Run one step, for each element if it has a list; return its failure."""
         try:
             if step.when is not None and not step.when(self._values, None):
                 return None
@@ -240,6 +243,7 @@ class Run(Engine):
         return None
 
     async def _each(self, step: StepPlan, elements: Any) -> Any:
+        """Run a step for each element of a list; return a list of items and outputs, or the first failure."""
         items = elements if type(elements) is list else [elements] if is_there(elements) else []
         if len(items) > step.max_items:
             message = f"its list has {len(items):,} elements, and {step.max_items:,} are allowed; ask for fewer"
@@ -259,6 +263,7 @@ class Run(Engine):
         return done
 
     async def _once(self, step: StepPlan, number: str, item: Any, flags: int) -> Any:
+        """Run a step for one element, with all pages; return the output or a Failure."""
         bound = self._routes[step]
         if flags:
             bound = (bound[0], bound[1], bound[2] | flags)
@@ -281,6 +286,7 @@ class Run(Engine):
             return unmet(step, number, error)
 
     async def _call_endpoint(self, step: StepPlan, number: str, item: Any, given: dict[str, Any], bound: _Bound) -> Any:
+        """Call the endpoint of a step, again if its failure may pass; return the output or a Failure."""
         attempts, pause = (1, 0.0) if step.retry is None else (step.retry.attempts, step.retry.delay)
         while True:
             attempts -= 1

@@ -50,6 +50,7 @@ class Evaluator:
         self._programs: OrderedDict[tuple[str, tuple[str, ...]], Any] = OrderedDict()
 
     def answer(self, asked: ExpressionRequest) -> Evaluated:
+        """Answer a request; whatever an expression does, the answer says it."""
         try:
             program = self._compile(asked.text, asked.names)
         except RuntimeError as error:
@@ -62,6 +63,7 @@ class Evaluator:
         return Evaluated(value) if failure is None else Evaluated(code="expression-failed", message=failure)
 
     def _evaluate(self, program: Any, variables: dict[str, Any]) -> tuple[Any, str | None]:
+        """Return the value of a program, or why it has none."""
         try:
             found = program.eval(data=variables)
             if found.type() == self._cel.Type.ERROR:
@@ -113,6 +115,7 @@ def _first_line(error: Any) -> str:
 
 
 def respond(evaluator: Evaluator, message: bytes) -> tuple[bytes, bool]:
+    """Return the answer to a message, and whether this process can go on."""
     goes_on = True
     try:
         answer = msgspec.json.encode(evaluator.answer(msgspec.json.decode(message, type=ExpressionRequest)))

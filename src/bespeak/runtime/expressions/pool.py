@@ -136,6 +136,7 @@ class Expressions:
             return told
 
     async def _take(self) -> tuple[_ExpressionProcess, bool]:
+        """Return a process, and whether it is new."""
         while self._idle:
             helper = self._idle.pop()
             if helper.process.poll() is None:
@@ -200,6 +201,7 @@ class _ExpressionProcess:
         return bytes(parts)
 
     def end(self) -> None:
+        """Kill the process and wait for its end, which is immediate."""
         self._socket.close()
         self.process.kill()
         self.process.wait()

@@ -35,6 +35,7 @@ _OPTIONAL: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYW
 
 
 def is_async(function: Callable[..., Any]) -> bool:
+    """Return True for an `async def`, or an object with such a `__call__`."""
     return any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
 
 
@@ -169,6 +170,7 @@ class _NeedingCall:
         return self._function(**arguments, **{name: self._values[at] for name, at in self.plan.arguments})
 
     def run(self, plan_input: HandlerCall, values: dict[str, Any]) -> Any:
+        """Call a `def` handler between its inner providers, all in this thread."""
         arguments = plan_input(values, self._context)
         failure: BaseException
         with ExitStack() as stack:
@@ -184,6 +186,7 @@ class _NeedingCall:
         raise failure  # a provider has caught it
 
     async def run_between(self, places: Iterable[int], run: Callable[[], Awaitable[Any]]) -> Any:
+        """Call a handler between some of its providers, in this task."""
         failure: BaseException
         async with AsyncExitStack() as stack:
             try:

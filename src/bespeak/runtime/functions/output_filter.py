@@ -364,6 +364,7 @@ class OutputFilter:
 
     @cached_property
     def _copy(self) -> Callable[[Any], Any]:
+        """Function that copies the declared part of a result, and may raise exceptions."""
         shadow = self._shadow
         if adapter_of(self._returns) is not None:
             return declared_dump(self._returns, strict=self._is_open)

@@ -138,6 +138,7 @@ def _output(returns: Any) -> Schema:
 
 
 def items_schema(item: Any) -> Schema:
+    """Build the schema of a collected stream: an object with the items."""
     try:
         schema, definitions = _returned(item)
     except ContractError as error:
@@ -304,6 +305,7 @@ class FunctionReading:
 
 
 def read_handler(function: Callable[..., Any]) -> FunctionReading:
+    """Read a function. Raises ContractError if it cannot describe an endpoint."""
     prose = parse_docstring(inspect.getdoc(function))
     signature = read_signature(function)
     context = signature.context and signature.context.name

@@ -241,6 +241,7 @@ def read_hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def function_name(function: Callable[..., Any]) -> str:
+    """Return the name of a function, or the class name of a callable object."""
     return getattr(function, "__name__", type(function).__name__)
 
 
@@ -426,6 +427,7 @@ def _call_with_keywords(
 
 
 def _converter(signature: Signature) -> Callable[[dict[str, Any]], msgspec.Struct]:
+    """Build the conversion from the input to the parameters' struct; it raises ConversionError."""
     plain = msgspec.convert
     signature.check_defaults()
     hook = validate_foreign if signature.has_foreign_types else None

@@ -59,6 +59,7 @@ def freshness_gate(call: Call) -> Refused | None:
 
 
 def _authenticated(call: Call, authenticator: Authenticator, scope: str | None) -> Principal | Refused | Outdated:
+    """Return the principal that the credentials prove; an anonymous one if there are no credentials and no claim."""
     found = authenticator.authenticate(call.request)
     if isinstance(found, (Refused, Outdated)):
         return found
@@ -227,6 +228,7 @@ _remembered = lru_cache(1024)(parse_budget)
 
 
 def budget_gate(call: RoutedCall) -> Refused | None:
+    """Compare the endpoint's declared cost with Budget-Limit, unit by unit."""
     headers = call.request.headers
     if BUDGET_LIMIT not in headers:
         return None

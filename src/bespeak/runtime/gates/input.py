@@ -33,6 +33,7 @@ _SHARED: Final = ("context", "task_id", "session_id")
 def open_envelope(
     call: RoutedCall, envelope: Mapping[str, Any], parameters: dict[str, Any] | None = None
 ) -> Refused | None:
+    """Take over what an envelope says beside its parameters, or refuse it."""
     # Headers win over the envelope; core 9 wants a difference to be logged. Built-in methods whose own parameters have
     # these names find them in `parameters`.
     headers = call.request.headers
@@ -122,6 +123,7 @@ def step_input_gate(call: RoutedCall) -> Refused | None:
 
 
 def read_body(request: Request, _: RoutedCall) -> Any:
+    """Decode the body to an object, or return the refusal."""
     body, headers = request.body, request.headers
     if headers.get("content-type") not in _KNOWN_TYPES or "content-encoding" in headers or request.reads:
         refused = _check_content(request)

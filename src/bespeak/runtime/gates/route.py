@@ -117,6 +117,7 @@ def vocabulary_gate(call: Call) -> Refused | None:
 
 
 def _translate_legacy(call: Call) -> None:
+    """Translate a legacy verb by what is registered on the path (AGTP-API 3.6)."""
     asked, routes = call.method, call.routes
     # Verbs that the policy disallows or redirects stay unchanged: the policy gate handles them.
     if asked in routes.policies.methods.disallow or routes.redirects.follow(asked, call.path)[0] != asked:
@@ -134,6 +135,7 @@ def _shown(method: str) -> str:
 
 
 def policy_gate(call: Call) -> Refused | None:
+    """Follow a redirect, then check the method in force against the policy."""
     routes = call.routes
     if routes.redirects:
         call.method, call.path = routes.redirects.follow(call.method, call.path)
@@ -144,6 +146,7 @@ def policy_gate(call: Call) -> Refused | None:
 
 
 def route_gate(call: Call) -> RoutedCall | Refused:
+    """Find the endpoint, or refuse with the methods that the path has."""
     routes = call.routes
     found = find_visible(call, call.method, call.path)
     own = call.server.own_endpoints

@@ -70,6 +70,7 @@ class Agents(Follower):
         return Scopes(agent.scopes) if agent is not None and agent.status == ACTIVE else None
 
     def key_of(self, agent_id: str) -> PublicKey | None:
+        """Return the Ed25519 public key of an agent, if its document has one."""
         if agent_id not in self._keys:
             agent = self._known.get(agent_id)
             if agent is None:

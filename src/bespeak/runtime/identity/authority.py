@@ -86,6 +86,7 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
         return msgspec.structs.replace(now, headers={**said, **proven}, profile=self.profile)
 
     def within(self, principals: Principals, seconds: float) -> float:
+        """Return a delay in seconds, shortened to the end of the authority."""
         return seconds if self.expires is None else min(seconds, max(self.expires - principals.clock(), 0.0))
 
     def lasts(self, principals: Principals) -> bool:
@@ -176,6 +177,7 @@ class Grant(msgspec.Struct, frozen=True):
     authority: Authority | None = None  # of the granter; None, so not in force, for a grant of an earlier release
 
     def holds_for(self, endpoint: Endpoint) -> bool:
+        """Return True if the grant is for calls of an endpoint."""
         if self.methods and endpoint.method not in self.methods:
             return False
         if self.paths and endpoint.path not in self.paths:

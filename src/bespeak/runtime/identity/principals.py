@@ -91,6 +91,7 @@ class Principals:
         return msgspec.structs.replace(own, scopes=narrowed, delegators=chain.delegators, expires=expires)
 
     def chain(self, caller: str | None, header: str) -> Chain | Refused:
+        """Verify the delegation chain that leads to a caller, or return a refusal."""
         from bespeak.state.identity.delegation import verify_chain  # noqa: PLC0415 - loads cryptography, if there is a chain
 
         if caller is None:
@@ -143,6 +144,7 @@ class Principals:
         return self.authenticator.keys is not None and self.authenticator.keys.lasts(key_id)
 
     def credentials_missing(self, why: str) -> Refused:
+        """Build the 262 for missing credentials, with what to send."""
         modes = {"modes": list(self.authenticator.modes)} if self.authenticator is not None else {}
         return authorization_required("credentials-missing", f"{why}; {self.advice}.", **modes)
 
@@ -255,6 +257,7 @@ def _principal_of(agent: Agent, scopes: Scopes) -> Principal:
 
 
 def _read_claim(scope: str | None) -> Scopes | Refused | None:
+    """Parse Authority-Scope; return None if nothing is claimed."""
     if not scope:
         return None if scope is None else NO_SCOPES
     claimed = parse_scopes(scope)

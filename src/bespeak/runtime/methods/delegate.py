@@ -96,6 +96,7 @@ def _read(call: RoutedCall, now: float) -> WantedDelegation:
 
 
 def _read_deadline(call: RoutedCall, now: float) -> float:
+    """Return the deadline, limited by the server's maximum."""
     wanted = read_future(call.input, "deadline", now=now + 1, most=math.inf)
     return min(wanted or now + LIFETIME, now + LONGEST_LIFETIME)
 
@@ -143,6 +144,7 @@ def _check_strict(call: RoutedCall, wish: WantedDelegation) -> None:
 
 
 def _issue(call: RoutedCall, key: PrivateKey, wish: WantedDelegation, now: float) -> Chain:
+    """Add a hop to the caller's chain, signed by this server for the caller."""
     from bespeak.state.identity.delegation import grant_authority  # noqa: PLC0415 - loads cryptography, for delegators
 
     server_id = call.routes.service.identity.server_id

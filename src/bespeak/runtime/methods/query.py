@@ -77,6 +77,7 @@ def resources_of(server_id: str) -> Mapping[str, McpResource]:
 
 
 async def list_resources(server_id: str, fetch: Fetch) -> list[dict[str, Any]]:
+    """Return the entries of resources/list that the caller may see."""
     found = []
     for uri, resource in resources_of(server_id).items():
         document = await fetch(resource.document)
@@ -86,6 +87,7 @@ async def list_resources(server_id: str, fetch: Fetch) -> list[dict[str, Any]]:
 
 
 async def read_resource(server_id: str, uri: str, fetch: Fetch) -> dict[str, Any] | None:
+    """Return the contents of a resource; None if there is none for the caller."""
     resource = resources_of(server_id).get(uri)
     document = None if resource is None else await fetch(resource.document)
     if resource is None or document is None:

@@ -290,4 +290,5 @@ class Checkpointer:
         return ENDS if ended or self._wanted == ENDS else change
 
     def _changes(self, last: _Last) -> bool:
+        """Return True if the trail is signed and shall not be any more, or the reverse."""
         return (last.signing == ENDS) != (self._wanted == ENDS)

@@ -70,6 +70,7 @@ class RecordPlace(msgspec.Struct, frozen=True):
 
 
 def encode_header(header: dict[str, str]) -> bytes:
+    """Encode a header as the first part of a JWS, including the dot."""
     return encode64(msgspec.json.encode(header)) + b"."
 
 
@@ -188,16 +189,19 @@ _PLACE: Final = msgspec.json.Decoder(RecordPlace)
 
 
 def place_in(jws: Jws) -> RecordPlace | None:
+    """Return the place that a payload claims; None if it claims no place."""
     place = jws.read_payload(_PLACE)
     return None if isinstance(place, Fault) else place
 
 
 def place_of(jws: str) -> RecordPlace | None:
+    """Return the place that a record claims, without verifying its signature."""
     compact = parse_compact(jws)
     return None if compact is None else place_in(compact)
 
 
 def payload_of(jws: str) -> dict[str, Any] | None:
+    """Return the payload of a record, without verifying its signature."""
     compact = parse_compact(jws)
     if compact is None:
         return None

@@ -24,6 +24,8 @@ _MOST_HEADS: Final = 100_000  # limit of chains whose last record is in memory; 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
+    """The configuration of the server, as far as it is known."""
+
     sign: str | None = None  # `each`, `checkpoints` or `none`; None if the configuration is not known
     server_ids: frozenset[str] = frozenset()  # ids that the server has had; empty for any
     replaced: Mapping[str, float] = field(default_factory=dict)  # when keys were replaced, since 1970, by key id
@@ -434,6 +436,7 @@ class Verification:
 
 
 def _read(record: KeptRecord) -> tuple[Jws, RecordPlace] | TrailFault:
+    """Split a record and return its claimed place, or why it cannot be trusted."""
     if jws_id(record.jws) != record.audit_id:
         return _record_fault("changed", "its content is not what its Audit-ID was made of", record)
     compact = parse_compact(record.jws)

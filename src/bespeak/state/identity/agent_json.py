@@ -165,6 +165,7 @@ _ID: Final = re.compile(r'"agent_id"\s*:\s*"([0-9a-f]{64})"')
 
 
 def read_agent(path: Path) -> tuple[model.Agent | None, list[Diagnostic]]:
+    """Read an agent document from a file; return the agent and the findings."""
     text = read_text(path)
     if isinstance(text, Diagnostic):
         return _unreadable(path.name.partition(".")[0]), [text]
@@ -204,6 +205,7 @@ def agent_of(root: Table) -> model.Agent:
 
 
 def _unreadable(agent_id: str = "") -> model.Agent | None:
+    """Return the agent of a broken document, which is refused."""
     if not is_canonical_id(agent_id):
         return None
     return model.Agent(agent_id=agent_id, name=agent_id[:12], status=model.UNREADABLE)

@@ -141,6 +141,7 @@ class ApiKeys:
             _logger.log(level_of(error), "could not look for new API keys: %s", error)
 
     async def close(self) -> None:
+        """Write the uses that are not written yet."""
         running = [task for task in (self._writing, self._looking) if task is not None]
         for task in running:
             task.cancel()

@@ -142,6 +142,7 @@ class Authenticator:
 
     @property
     def credentials(self) -> str:
+        """Credentials that this server accepts, and how to send them."""
         return " or ".join(CREDENTIALS[mode] for mode in self.modes)
 
 

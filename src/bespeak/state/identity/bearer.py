@@ -37,6 +37,7 @@ _CLAIMS: Final = msgspec.json.Decoder(dict[str, Any])
 def read_claims(
     claims: Mapping[str, Any], settings: TokenSettings, *, audiences: Sequence[str], now: float
 ) -> Authenticated | Refused:
+    """Return the agent that the claims name, if they are valid for one of the audiences now."""
     return (
         _untimely(claims, now, settings.leeway)
         or _misdirected(claims, audiences, settings.issuer)

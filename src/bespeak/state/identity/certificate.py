@@ -37,6 +37,7 @@ class CertificateReader:
         self._recent = lru_cache(_REMEMBERED)(_identify)
 
     def identify(self, certificate: bytes) -> Authenticated | Refused:
+        """Return the agent of a DER certificate, or a refusal."""
         if len(certificate) > _LONGEST:
             return unauthorized("certificate-malformed", f"The client certificate has more than {_LONGEST} bytes.")
         found = self._recent(certificate)

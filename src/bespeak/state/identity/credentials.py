@@ -46,8 +46,10 @@ _ED25519: Final = bytes.fromhex("302a300506032b6570032100")
 
 
 def key_mark(spki: bytes) -> str:
+    """Return the mark of a key, given as DER SubjectPublicKeyInfo."""
     return f"key:{sha256(spki).hexdigest()}"
 
 
 def ed25519_mark(raw: bytes) -> str:
+    """Return the mark of an Ed25519 key, given as its 32 bytes."""
     return key_mark(_ED25519 + raw)

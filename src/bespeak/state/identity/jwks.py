@@ -73,6 +73,7 @@ class KeySet:
         return kid is not None and any(key.kid == kid for key in self._keys)
 
     def find(self, kid: str | None, algorithm: str) -> list[IssuerKey]:
+        """Return the candidate keys for a token header; a header without a key id fits any."""
         fitting = [key for key in self._keys if algorithm in key.algorithms]
         named = [key.key for key in fitting if kid is not None and key.kid == kid]
         return (named or [key.key for key in fitting if kid is None or key.kid is None])[:_MOST_TRIED]
@@ -246,6 +247,7 @@ class UrlKeys:
         return self._is_fetching or self._clock() >= self._next
 
     async def refresh(self) -> None:
+        """Wait for a fetch. Concurrent callers share one."""
         self._begin(asyncio.get_running_loop())
         if self._fetching is not None:
             # A caller that is cancelled must not take the fetch away from the others.

@@ -44,6 +44,7 @@ class Jws(msgspec.Struct, frozen=True):
         return str(self.header.get("kid", ""))
 
     def is_by(self, key: PublicKey) -> bool:
+        """Return True if the key has signed header and payload."""
         return is_signed(self.protected, self.payload, self.signature, key)
 
     def read_payload(self, decoder: msgspec.json.Decoder[_T]) -> _T | Fault:
@@ -89,6 +90,7 @@ def parse_jws(
 
 
 def read_token(text: str, decoder: msgspec.json.Decoder[_T], *, longest: int, typ: str) -> tuple[Jws, _T] | Fault:
+    """Read a compact JWS of a type and its payload, without verifying it."""
     jws = parse_jws(text, longest=longest, typ=typ)
     if isinstance(jws, Fault):
         return jws
@@ -112,6 +114,7 @@ def _judge_header(header: Any, typ: str | None, algorithms: Collection[str] | No
 
 
 def sign_compact(header: Mapping[str, Any] | msgspec.Struct, payload: bytes, key: PrivateKey) -> str:
+    """Return the token `header.payload.signature`."""
     content = encode64(msgspec.json.encode(header)) + b"." + encode64(payload)
     return (content + b"." + encode64(key.sign(content))).decode()
 
@@ -123,6 +126,7 @@ def sign_detached(header: Mapping[str, Any] | msgspec.Struct, payload: bytes, ke
 
 
 def is_signed(protected: str, payload: bytes, signature: str, key: PublicKey) -> bool:
+    """Return True if the signature by the key matches this encoded header and payload."""
     raw = decode64(signature)
     if raw is None or len(raw) != 64:
         return False
@@ -154,6 +158,7 @@ def parse_key(text: str) -> OKPKey | Fault:
 
 
 def parse_jwk(members: Mapping[str, Any]) -> OKPKey | Fault:
+    """Parse an Ed25519 key, private or public, from the members of a JWK."""
     return _import_key(dict(members))
 
 

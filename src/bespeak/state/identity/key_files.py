@@ -28,6 +28,7 @@ SignatureStatus = Literal["good", "unsigned", "unknown-key", "bad", "unchecked"]
 
 
 def read_key(path: Path) -> OKPKey | Fault:
+    """Read the key in a file, or return the error."""
     text = read_text(path)
     return Fault(text.message) if isinstance(text, Diagnostic) else jose.parse_key(text)
 
@@ -157,4 +158,5 @@ class SigningKey:
         return {"alg": ALGORITHM, "typ": kind, "kid": self.kid}
 
     def sign(self, content: bytes) -> bytes:
+        """Append the signature to `content`, the encoded header and payload of a JWS."""
         return content + b"." + encode64(self._key.sign(content))

@@ -69,6 +69,7 @@ class Availability:
         self._locked_at: float | None = None
 
     def note_failure(self, message: str) -> None:
+        """Report a failure, unless one was reported since the database last worked."""
         _logger.log(logging.INFO if self._failed_at is not None else logging.ERROR, "%s", message)
         self._failed_at = self._clock()
 
@@ -80,6 +81,7 @@ class Availability:
         self._locked_at = now
 
     def note_success(self) -> None:
+        """Report that the database works again, if it had failed."""
         if self._failed_at is not None and self._clock() >= self._failed_at + _CALM:
             self._failed_at = None
             _logger.warning("%s works again.", self._name)
@@ -306,6 +308,7 @@ class ConnectionPool:
 
 
 async def close(connection: Connection) -> None:
+    """Close a connection gracefully, or terminate it."""
     try:
         await connection.close(timeout=COMMAND_SECONDS)
     except Exception:  # noqa: BLE001 - it is gone one way or the other

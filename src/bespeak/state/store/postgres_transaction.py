@@ -320,6 +320,7 @@ class Sealing:
             self._turn.release()
 
     async def learn(self, connection: Connection, agents: Iterable[str]) -> None:
+        """Fetch the chain heads that the sealer does not know."""
         sealer = self._attached()
         if self._doubt is not None:
             # After an outage: did the last transaction commit? The chain goes on from what is there.

@@ -30,6 +30,8 @@ _LONGEST_NAME: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class MissingVariable:
+    """An environment variable that a place needs and that is not set."""
+
     name: str
 
 
@@ -158,6 +160,7 @@ Role = Literal["sole", "shared", "visitor"]  # the only server, one of several, 
 
 
 def open_store(place: str, *, role: Role = "visitor", durability: str = "full") -> Store:
+    """Open the store at a place; raise ConfigError with the reason if that fails."""
     if place.startswith(POSTGRES):
         with postgres_needed():
             from bespeak.state.store.postgres import PostgresStore  # noqa: PLC0415 - an extra

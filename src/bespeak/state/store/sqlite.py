@@ -139,6 +139,7 @@ class Writer:
         return True
 
     def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Schedule the next group in the loop, or run it here if that loop has ended."""
         with self._gate:
             if not self._waiting:
                 self._busy = False
@@ -423,6 +424,8 @@ class SqliteStore(Store):
 
 
 def read_with(connection: sqlite3.Connection, command: Command) -> Any:
+    """Return the result of a read-only command."""
+
     def execute(statement: Statement) -> Rows:
         return connection.execute(sqlite_sql(statement.sql), statement.parameters).fetchall()
 

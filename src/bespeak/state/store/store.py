@@ -118,6 +118,7 @@ class Command(msgspec.Struct, frozen=True):
 
 
 def read_one(kind: Callable[..., _T], sql: str, *parameters: Any) -> Result[_T | None]:
+    """Run a query and return its first row as a value; None if there is none."""
     rows = yield Statement(sql, parameters)
     return kind(*rows[0]) if rows else None
 
@@ -219,6 +220,7 @@ class Unit:
         return self.then is not None or any(command.guards for command in self.commands[1:])
 
     def settle(self) -> None:
+        """Settle the future, in its loop."""
         if self.future.done():  # whoever waited has gone
             return
         if isinstance(self.outcome, BaseException):

@@ -343,6 +343,7 @@ class Examination(msgspec.Struct, frozen=True):
 
     @property
     def is_current(self) -> bool:
+        """True if the tables have the version of this release."""
         return self.version == CURRENT
 
 

@@ -148,6 +148,7 @@ class McpConnection:
         return None if self.is_open else self._fault or McpFailure("unreachable", "the server ended")
 
     async def close(self) -> None:
+        """End the session, and the process of the server with all its children."""
         self._closing = True
         self._ended.set()
         if self._task is not None and not self._task.done():
@@ -282,6 +283,7 @@ class McpConnection:
             yield streams
 
     async def _read_tools(self) -> None:
+        """Read all pages of the list. Raises ValueError if it has no end."""
         session = self._session
         if session is None:
             raise RuntimeError("the session has ended")

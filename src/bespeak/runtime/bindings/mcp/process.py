@@ -150,6 +150,7 @@ class TooLong:
 
     @property
     def answered(self) -> int | None:
+        """Id of the request that the line answers, if it stands at one of the ends."""
         found = _FIRST.match(self.head) or _LAST.search(self.tail)
         return None if found is None else int(found[1])
 
@@ -165,6 +166,7 @@ class MessageLines:
         self._tail = b""
 
     def feed(self, data: bytes) -> Iterator[bytes | TooLong]:
+        """Take a piece of the output; yield each line that it completes."""
         *complete, rest = data.split(b"\n")
         for part in complete:
             self._add(part)

@@ -112,6 +112,8 @@ class ReadTask(Command, frozen=True):
 
 
 class ListTasks(Command, frozen=True):
+    """List tasks of an owner, the last changed first."""
+
     owner: str
     limit: int
     context_id: str | None = None

@@ -144,6 +144,8 @@ class MarkAgents(Command, frozen=True):
 
 
 class ReadLifecycle(Command, frozen=True):
+    """Read the latest changes of an agent's state, oldest first."""
+
     agent_id: str
     limit: int = 100
 

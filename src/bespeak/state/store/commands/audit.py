@@ -48,6 +48,8 @@ class ReadAudit(Command, frozen=True):
 
 
 class ReadChainHead(Command, frozen=True):
+    """Read the latest record of an agent, or None."""
+
     agent_id: str
 
     def steps(self) -> Result[Row | None]:
@@ -70,6 +72,8 @@ class ScanAudit(Command, frozen=True):
 
 
 class LatestAudit(Command, frozen=True):
+    """Read the latest records of one agent or of all, newest first."""
+
     limit: int
     agent_id: str | None = None
 

@@ -125,6 +125,8 @@ class FindKey(Command, frozen=True):
 
 
 class ListKeys(Command, frozen=True):
+    """List the scopes and keys that have not expired, up to a limit."""
+
     limit: int
 
     def steps(self) -> Steps:

@@ -211,6 +211,7 @@ class ChangeRecord(Command, frozen=True):
 
     @property
     def state_list(self) -> str:
+        """States that it may be in, as one text."""
         return _COMMA.join(self.allowed_from)
 
     def steps(self) -> Steps:
@@ -303,6 +304,8 @@ class FindNamed(Command, frozen=True):
 
 
 class ListRecords(Command, frozen=True):
+    """List the records of a kind, oldest first."""
+
     kind: str
     owner: str | None = None
     states: tuple[str, ...] = ()
@@ -427,6 +430,8 @@ class KindCount(msgspec.Struct, frozen=True):
 
 
 class CountRecords(Command, frozen=True):
+    """Count the records that have not expired, by kind and state."""
+
     def steps(self) -> Result[list[KindCount]]:
         return store.read_all(
             KindCount,
