@@ -12,9 +12,11 @@ from tests.service import AGENT, Reply
 from tests.stateful import StatefulBench, keeping
 
 from bespeak import App, Context, Refusal
-from bespeak.extensions.workflows.store import ReleaseWorkflows
+from bespeak.extensions.workflows.engine import Workflows
+from bespeak.extensions.workflows.store import ReleaseWorkflows, SignalRun
+from bespeak.runtime.handling import to_json
 from bespeak.state.store.settings import open_store
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Conflict, Store
 
 METHODS = ("RUN", "CHAIN", "PAUSE", "RESUME", "CANCEL", "CHECK", "CONFIRM", "RETRY", "REGISTER")
 
@@ -131,3 +133,9 @@ async def eventually(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
         while not holds():
             await asyncio.sleep(0.005)
+
+
+async def send_signal(workflows: Workflows, workflow_id: str, name: str, value: Any) -> str | Conflict:
+    """Leave a signal for a workflow; return its state, or a Conflict."""
+    done = await workflows.store.do(SignalRun(workflow_id, name, to_json(value)))
+    return done if isinstance(done, Conflict) else str(done[0])

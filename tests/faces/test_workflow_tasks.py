@@ -13,6 +13,7 @@ from a2a.utils.errors import TaskNotFoundError
 from tests.faces.a2a import agent
 from tests.faces.mcp.tools import LEGACY, MODERN, connected_to, on_http
 from tests.service import AGENT
+from tests.workflow_functions import send_signal
 
 from bespeak import App, Context, Run
 from bespeak.app.server.assembly import Keeper
@@ -215,7 +216,7 @@ async def bring(keeper: Keeper, jam: str) -> None:
     server = keeper.dispatcher.server
     assert server.store is not None
     (record,) = await server.store.read(ListRecords("workflow"))
-    assert isinstance(await server.part("workflows").signal(record.record_id, "jam", jam), str)
+    assert isinstance(await send_signal(server.part("workflows"), record.record_id, "jam", jam), str)
 
 
 @pytest.mark.parametrize("era", [MODERN, LEGACY])

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from tests.state.store.conftest import first, second, shared_place
 from tests.stateful import StatefulBench
-from tests.workflow_functions import Travel, asked, begin, ended, eventually, output, run
+from tests.workflow_functions import Travel, asked, begin, ended, eventually, output, run, send_signal
 
 from bespeak import Context, Refusal, Run, StepError
 from bespeak.state.store.commands.cases import DecideCase, ReadCase
@@ -151,7 +151,7 @@ async def test_a_run_goes_on_where_its_process_was_killed(at: str, shared_place:
     killing = Interrupted(travel, at)
     async with killed(travel, shared_place) as bench:
         run_id = await begin(bench, "trip")
-        assert await bench.bench.server.part("workflows").signal(run_id, "payment", {"paid": 7}) in (
+        assert await send_signal(bench.bench.server.part("workflows"), run_id, "payment", {"paid": 7}) in (
             "running",
             "sleeping",
         )
@@ -197,7 +197,7 @@ async def test_code_that_asks_for_something_else_is_stopped_and_goes_on_when_it_
     changed = True
     travel = travels()
     async with travel.serving(open_store(shared_place)) as bench:
-        await bench.bench.server.part("workflows").signal(run_id, "payment", None)
+        await send_signal(bench.bench.server.part("workflows"), run_id, "payment", None)
         found = await ended(bench, run_id, "stopped")
         said = "the code asks for 'BOOK /room' as number 1 with another input than the journal has."
         assert output(found) == {"code": "code-differs", "message": said}
@@ -250,7 +250,7 @@ async def test_code_that_asks_for_less_or_something_unlike_is_stopped_with_both_
         await ended(bench, run_id, "sleeping")
     how = changed
     async with travels().serving(open_store(shared_place)) as bench:
-        await bench.bench.server.part("workflows").signal(run_id, "payment", None)
+        await send_signal(bench.bench.server.part("workflows"), run_id, "payment", None)
         found = await ended(bench, run_id, "stopped")
         assert said in output(found)["message"]
         assert "first_step" in output(found)["message"]
@@ -277,13 +277,13 @@ async def test_runs_go_on_with_the_version_with_which_they_began(shared_place: s
     async with travels(1).serving(open_store(shared_place)) as bench:
         run_id = await begin(bench, "trip")
         await ended(bench, run_id, "sleeping")
-        await bench.bench.server.part("workflows").signal(run_id, "payment", None)
+        await send_signal(bench.bench.server.part("workflows"), run_id, "payment", None)
         await ended(bench, run_id)
         waiting = await begin(bench, "trip")
         await ended(bench, waiting, "sleeping")
     async with travels(1, 2).serving(open_store(shared_place)) as bench:
         assert output(await ended(bench, await begin(bench, "trip"))) == {"it": "new"}
-        await bench.bench.server.part("workflows").signal(waiting, "payment", None)
+        await send_signal(bench.bench.server.part("workflows"), waiting, "payment", None)
         assert output(await ended(bench, waiting)) == {"it": "old"}
 
 
@@ -304,7 +304,7 @@ async def test_a_machine_without_the_version_of_a_run_leaves_it_to_others(shared
         run_id = await begin(bench, "trip")
         await ended(bench, run_id, "sleeping")
     async with travels("tour").serving(open_store(shared_place)) as bench:
-        await bench.bench.server.part("workflows").signal(run_id, "payment", None)
+        await send_signal(bench.bench.server.part("workflows"), run_id, "payment", None)
         found = await ended(bench, run_id, "running")
         async with asyncio.timeout(10):
             while found.record.due is None or found.record.due > time.time() + 11:
@@ -584,7 +584,7 @@ async def test_a_run_that_sleeps_is_paused_resumed_and_cancelled() -> None:
         report = (await bench.send("CHECK", "/", {"target": first})).json["result"]
         assert (report["status"], "until" in report["steps"][1]) == ("sleeping", True)
         assert (await bench.send("PAUSE", "/", {"workflow_id": first})).status == 200
-        assert await bench.bench.server.part("workflows").signal(first, "payment", 1) == "paused"
+        assert await send_signal(bench.bench.server.part("workflows"), first, "payment", 1) == "paused"
         assert (await bench.send("RESUME", "/", {"workflow_id": first})).status == 200
         assert output(await ended(bench, first)) == {"it": "paid"}
         reply = await bench.send("CANCEL", "/", {"target_id": second})

@@ -15,7 +15,7 @@ from tests.extensions.messages.parts import letter_of
 from tests.service import AGENT, Reply
 from tests.state.store.conftest import first, second, shared_place
 from tests.stateful import StatefulBench
-from tests.workflow_functions import Travel, asked, begin, ended, eventually, output, run
+from tests.workflow_functions import Travel, asked, begin, ended, eventually, output, run, send_signal
 
 from bespeak import Context, Refusal, Run, StepError, WaitTimeoutError
 from bespeak.documents.deployment.server_toml import ServerDocument
@@ -53,10 +53,10 @@ async def test_signals_before_and_while_a_run_waits_are_taken_in_their_order(sha
     async with travel.serving(open_store(shared_place)) as bench:
         workflows = bench.bench.server.part("workflows")
         run_id = await begin(bench, "trip")
-        assert await workflows.signal(run_id, "gift", "not waited for") in ("running", "sleeping")
+        assert await send_signal(workflows, run_id, "gift", "not waited for") in ("running", "sleeping")
         await ended(bench, run_id, "sleeping")
         for number in (1, 2):
-            assert await workflows.signal(run_id, "payment", number) != "completed"
+            assert await send_signal(workflows, run_id, "payment", number) != "completed"
         found = await ended(bench, run_id)
         assert output(found) == {"paid": [1, 2]}
         assert [(row.asked, row.state) for row in found.rows if row.number < 0] == [
@@ -64,7 +64,7 @@ async def test_signals_before_and_while_a_run_waits_are_taken_in_their_order(sha
             ("payment", "received"),
             ("gift", "arrived"),
         ]
-        refused = await workflows.signal(run_id, "payment", 3)
+        refused = await send_signal(workflows, run_id, "payment", 3)
         assert (refused.reason, refused.details) == ("ended", {"state": "completed"})
 
 
@@ -75,7 +75,7 @@ async def test_many_signals_at_once_wake_every_run_on_two_machines(shared_place:
     async with travel.serving(open_store(shared_place)) as one, beside.serving(open_store(shared_place)) as other:
         runs = [await begin(one, "trip") for _ in range(30)]
         signals = [
-            bench.bench.server.part("workflows").signal(run_id, "payment", index)
+            send_signal(bench.bench.server.part("workflows"), run_id, "payment", index)
             for run_id in runs
             for index, bench in enumerate((one, other))
         ]
@@ -402,9 +402,9 @@ async def test_branches_that_sleep_and_wait_are_put_away_together_and_wake_by_th
         run_id = await begin(bench, "trip")
         await ended(bench, run_id, "sleeping")
         await eventually(lambda: workflows.driven == 0)
-        await workflows.signal(run_id, "two", 2)
+        await send_signal(workflows, run_id, "two", 2)
         await eventually(lambda: travel.done == ["book ann"])
-        await workflows.signal(run_id, "one", 1)
+        await send_signal(workflows, run_id, "one", 1)
         found = await ended(bench, run_id)
         assert output(found) == {"all": [1, "slept", 2]}
         assert travel.done == ["book ann"]
@@ -459,7 +459,7 @@ async def test_what_a_finally_block_asks_for_is_done_once_and_only_when_the_run_
         run_id = await begin(bench, "trip")
         await ended(bench, run_id, "sleeping")
         assert travel.done == []
-        await bench.bench.server.part("workflows").signal(run_id, "payment", 1)
+        await send_signal(bench.bench.server.part("workflows"), run_id, "payment", 1)
         await ended(bench, run_id)
         assert travel.done == ["book ann"]
 
@@ -535,7 +535,7 @@ async def test_a_run_ends_with_the_authority_of_its_caller(busy: bool) -> None:
         await bench.bench.server.agents.refresh()
         goes_on.set()
         if not busy:
-            await bench.bench.server.part("workflows").signal(run_id, "payment", 1)
+            await send_signal(bench.bench.server.part("workflows"), run_id, "payment", 1)
         found = await ended(bench, run_id)
         assert (found.record.state, travel.done) == ("failed", [])
         assert "suspended" in str(output(found))
@@ -614,7 +614,7 @@ async def test_budget_is_counted_over_replays() -> None:
         reply = await run(bench, "trip", {}, prefer="respond-async", budget_limit="EUR=10.00")
         run_id = reply.json["result"]["run_id"]
         await ended(bench, run_id, "sleeping")
-        await bench.bench.server.part("workflows").signal(run_id, "payment", 1)
+        await send_signal(bench.bench.server.part("workflows"), run_id, "payment", 1)
         found = await ended(bench, run_id)
         assert (found.record.state, travel.done) == ("failed", ["seat"])
         assert "budget" in output(found)["code"]

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.service import AGENT
-from tests.workflow_functions import Travel, begin, ended, eventually, output, run
+from tests.workflow_functions import Travel, begin, ended, eventually, output, run, send_signal
 
 from bespeak import ContractError, Refusal, Run
 from bespeak.extensions.workflows import start
@@ -80,7 +80,7 @@ async def test_respond_async_answers_202_with_the_run_and_check_has_its_result()
         run_id = reply.json["run_id"]
         assert (reply.status, reply.json["look"]["parameters"]) == (202, {"target": run_id})
         assert reply.header("Preference-Applied") == "respond-async"
-        await bench.bench.server.part("workflows").signal(run_id, "payment", 1)
+        await send_signal(bench.bench.server.part("workflows"), run_id, "payment", 1)
         await ended(bench, run_id)
         report = (await bench.send("CHECK", "/", {"target": run_id})).json["result"]
         assert report["output"] == {"room": "r-ann", "nights": 3}
@@ -119,7 +119,7 @@ async def test_a_workflow_calls_an_endpoint_that_is_a_workflow_and_waits_for_it(
         run_id = await begin(bench, "tour")
         await eventually(lambda: bool(travel.done))
         listed = (await bench.send("QUERY", "/workflows", {"name": "stay"})).json["result"]["workflows"]
-        await bench.bench.server.part("workflows").signal(listed[0]["workflow_id"], "payment", 1)
+        await send_signal(bench.bench.server.part("workflows"), listed[0]["workflow_id"], "payment", 1)
         assert output(await ended(bench, run_id)) == {"stay": {"room": "r-ann", "nights": 3}}
 
 
@@ -186,7 +186,7 @@ async def test_one_record_that_cannot_be_driven_keeps_no_other_from_it() -> None
             await ended(bench, run_id, "sleeping")
         of_another_time = ChangeRecord(runs[0], ("workflow",), ("sleeping",), "sleeping", data="{}", delay=3600.0)
         assert not isinstance(await bench.store.do(of_another_time), Conflict)
-        await asyncio.gather(*(workflows.signal(run_id, "payment", 1) for run_id in runs))
+        await asyncio.gather(*(send_signal(workflows, run_id, "payment", 1) for run_id in runs))
         for run_id in runs[1:]:
             assert (await ended(bench, run_id)).record.state == "completed"
 

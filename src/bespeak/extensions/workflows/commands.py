@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 import click
@@ -29,6 +28,7 @@ from bespeak.extensions.workflows.spec import Spec, decode, groups_of, repeat_co
 from bespeak.extensions.workflows.store import BESIDE, END, WORKFLOW, ForgetSteps, ReadSteps, SignalRun, StepRow
 from bespeak.extensions.workflows.timeline import STYLES, draw_lines, draw_mermaid, draw_svg
 from bespeak.protocol.exchange.instant import write_instant
+from bespeak.runtime.handling import to_json
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, Record
 from bespeak.state.store.store import Command, Conflict, Store
 from bespeak.terminal import CommandFailedError
@@ -90,12 +90,9 @@ class _Wanted(NamedTuple):
             return False
         given = [spec.given or {}, *(step.parameters for step in spec.steps)]
         return record.created <= time.time() - self.older and all(
-            any(_as_text(one.get(name)) == value for one in given if name in one) for name, value in self.inputs.items()
+            value in (one[name] if isinstance(one[name], str) else to_json(one[name]) for one in given if name in one)
+            for name, value in self.inputs.items()
         )
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _read_age(_: click.Context, __: click.Parameter, value: str | None) -> float:
@@ -186,33 +183,23 @@ def show(*, workflow: str, target: str, override: str | None, watch: bool, form:
         click.echo(draw_svg(record, spec, rows) if form == "svg" else "\n".join(draw_mermaid(spec, rows)))
 
 
-def _add_change(name: str, short_help: str, text: str, change: Callable[..., ChangeRecord]) -> None:
+def _add_change(name: str, short_help: str, text: str, allowed_from: tuple[str, ...], state: str) -> None:
     @workflows.command(name, short_help=short_help, help=text)
     @_one
     def do(workflow: str, target: str, override: str | None) -> None:
-        command = change(workflow, (WORKFLOW,))
+        delay = None if state == states.PAUSED else 0.0
+        command = ChangeRecord(workflow, (WORKFLOW,), allowed_from, state, delay=delay)
         visit_store(target, override, lambda store: _do(store, workflow, command))
-        click.echo(f"{workflow} is {command.state}")
+        click.echo(f"{workflow} is {state}")
 
 
-_add_change(
-    "pause",
-    "Pause a workflow after its running step.",
-    "Pause a workflow: the step that runs ends, and no other begins.",
-    partial(ChangeRecord, allowed_from=states.OPEN, state=states.PAUSED),
-)
-_add_change(
-    "resume",
-    "Resume a paused workflow.",
-    "Let a paused workflow go on.",
-    partial(ChangeRecord, allowed_from=(states.PAUSED,), state=states.RUNNING, delay=0.0),
-)
-_add_change(
-    "cancel",
-    "Cancel a workflow and undo its steps.",
-    "Cancel a workflow. The compensations of the steps that are done are called first.",
-    partial(ChangeRecord, allowed_from=(*states.OPEN, states.PAUSED), state=states.CANCELLING, delay=0.0),
-)
+_PAUSING = "Pause a workflow: the step that runs ends, and no other begins."
+_add_change("pause", "Pause a workflow after its running step.", _PAUSING, states.OPEN, states.PAUSED)
+_RESUMING = "Let a paused workflow go on."
+_add_change("resume", "Resume a paused workflow.", _RESUMING, (states.PAUSED,), states.RUNNING)
+_CANCELLING = "Cancel a workflow. The compensations of the steps that are done are called first."
+_MAY_END = (*states.OPEN, states.PAUSED)
+_add_change("cancel", "Cancel a workflow and undo its steps.", _CANCELLING, _MAY_END, states.CANCELLING)
 
 
 @workflows.command(short_help="Run a failed workflow again.")
@@ -249,9 +236,9 @@ def retry(workflow: str, target: str, override: str | None, first: int | None) -
 def signal(workflow: str, name: str, value: str, target: str, override: str | None) -> None:
     """Send a signal with a VALUE, as JSON or as a text, to a workflow that waits for NAME, now or later."""
     try:
-        given = msgspec.json.encode(msgspec.json.decode(value)).decode()
+        given = to_json(msgspec.json.decode(value))
     except msgspec.DecodeError:
-        given = msgspec.json.encode(value).decode()
+        given = to_json(value)
     visit_store(target, override, lambda store: _do(store, workflow, SignalRun(workflow, name, given)))
     click.echo(f"{workflow} was sent {name}")
 
@@ -357,9 +344,6 @@ def _summary(record: Record, spec: Spec) -> dict[str, Any]:
 
 def _list_line(record: Record, spec: Spec) -> Text:
     what = f"{len(spec.steps)} steps" if spec.workflow is None else printable(spec.workflow)
-    return line(
-        record.record_id,
-        "  ",
-        (f"{record.state:10}", STYLES.get(record.state, "")),
-        f"  {spec.method:5}  {what:>10}  {write_instant(record.updated)}  by {record.owner[:12]}",
-    )
+    state = (f"{record.state:10}", STYLES.get(record.state, ""))
+    told = f"  {spec.method:5}  {what:>10}  {write_instant(record.updated)}  by {record.owner[:12]}"
+    return line(record.record_id, "  ", state, told)

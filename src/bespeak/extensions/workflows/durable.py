@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from types import CoroutineType
 from typing import Any, Final
 
@@ -194,8 +194,7 @@ class DurableEngine(Turn):
         if left is not None and self.is_code:
             noted = self.journal.rows[left].asked
             raise DiffersError(f"the code has ended, and the journal has {noted!r} as number {left}")
-        row = self.result_row(value)
-        if row is not None:
+        if (row := self.result_row(value)) is not None:
             self.journal.add(row)
 
     async def _stop(self, error: DiffersError) -> None:
@@ -210,8 +209,7 @@ class DurableEngine(Turn):
         if not isinstance(error, (StepError, Refusal)):
             _logger.error("%s failed", self.journal.workflow_id, exc_info=error)
         said, code = said_of(error), error.status if isinstance(error, StepError) else 0
-        row = self.failure_row(said, code)
-        if row is not None:
+        if (row := self.failure_row(said, code)) is not None:
             self.journal.add(row)
         if any(row.undo for row in self.journal.rows.values()) or not self.is_code:
             await self._write(self.journal.state)
@@ -315,8 +313,7 @@ class DurableEngine(Turn):
         """Return what the journal has for something that need not be awaited; note the value if it has nothing."""
         row = self.journal.rows.get(asked.number)
         if row is None:
-            too_large = self._find_excess()
-            if too_large is not None:
+            if (too_large := self._find_excess()) is not None:
                 raise too_large
             row = self._row(asked, states.DONE, written(value))
             self.journal.add(row)
@@ -459,7 +456,13 @@ class DurableEngine(Turn):
         try:
             answer = await (answer_of(called) if terms.timeout is None else _within(terms.timeout, answer_of(called)))
         except TimeoutError:
-            return await self._late(asked, failing, attempt, terms.timeout)
+            await self._write(self.journal.state)
+            await self._reread()
+            late = self.journal.rows.get(asked.number)
+            if late is not None and late.state == states.DONE:  # it was noted in the last moment
+                return self.read(asked, late.output)
+            said = to_json({"code": "timeout", "message": f"{asked.what} took longer than {terms.timeout:g} s."})
+            return failing(StepRow(asked.number, attempt, states.FAILED, status.TIMEOUT, said))
         except asyncio.CancelledError:
             self._cut[asked.number] = msgspec.structs.replace(done, state=states.STARTED, code=0)
             raise
@@ -472,18 +475,6 @@ class DurableEngine(Turn):
             self._size += len(output)
             self.journal.add(msgspec.structs.replace(done, output=output, ended=time.time()))
         return self.read(asked, self.journal.rows[asked.number].output)
-
-    async def _late(
-        self, asked: Asked, failing: Callable[[StepRow], StepRow], attempt: int, seconds: float | None
-    ) -> Any:
-        """Return the row of a call that took too long; its output if it was noted in the last moment."""
-        await self._write(self.journal.state)
-        await self._reread()
-        row = self.journal.rows.get(asked.number)
-        if row is not None and row.state == states.DONE:
-            return self.read(asked, row.output)
-        said = to_json({"code": "timeout", "message": f"{asked.what} took longer than {seconds:g} s."})
-        return failing(StepRow(asked.number, attempt, states.FAILED, status.TIMEOUT, said))
 
     async def ask_step(self, asked: Asked, scope: Any) -> Any:
         """Call a Python function, as often as its terms say, and note what it returns or raises."""
@@ -503,7 +494,7 @@ class DurableEngine(Turn):
                 await self._write(states.RUNNING)
             try:
                 value = terms.function(f"{self.journal.workflow_id}-{asked.number}")
-                if isinstance(value, Coroutine):
+                if isinstance(value, Awaitable):
                     value = await (value if terms.timeout is None else _within(terms.timeout, value))
                 result = self.read(asked, output := written(value))
                 if type(result) is Failed:
@@ -528,7 +519,7 @@ class DurableEngine(Turn):
             if self.go_ahead(result, scope):
                 await self._write(states.COMPLETED)
             else:
-                await self._note()
+                await self._do_noted(self.journal.note())
             return result
 
     async def ask_value(self, asked: Asked, scope: Any) -> Any:
@@ -573,7 +564,7 @@ async def _fail_later(error: Exception) -> None:
     raise error
 
 
-async def _within(seconds: float, waiting: Coroutine[Any, Any, Any]) -> Any:
+async def _within(seconds: float, waiting: Awaitable[Any]) -> Any:
     async with asyncio.timeout(seconds):
         return await waiting
 

@@ -30,7 +30,6 @@ from bespeak.extensions.workflows.store import (
     ReadJournals,
     ReadSteps,
     ReleaseWorkflows,
-    SignalRun,
     StepRow,
 )
 from bespeak.extensions.workflows.turn import KEPT, tell_end
@@ -41,7 +40,7 @@ from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.call import JoinedCall, RoutedCall, ordered_id
 from bespeak.runtime.concurrency import Pace, cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
-from bespeak.runtime.handling import OpenLimit, to_json
+from bespeak.runtime.handling import OpenLimit
 from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.state.store.commands.records import FindNamed, FindRecord, PutRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Store
@@ -94,10 +93,8 @@ class Workflows:
         """Stop driving. What has begun is due at once for others; for this server, when it starts again."""
         journals = list(self._journals.values())
         await cancel_tasks(*self._driving.values())
-        left = [
-            journal.write(delay=0.0) for journal in journals if journal.state in (states.RUNNING, states.CANCELLING)
-        ]
-        await asyncio.gather(*map(self._do, left))
+        left = (one for one in journals if one.state in (states.RUNNING, states.CANCELLING))
+        await asyncio.gather(*(self._do(journal.write(delay=0.0)) for journal in left))
 
     async def begin(self, call: RoutedCall, spec: Spec) -> str | Conflict:
         """Store a workflow and start it; return its id. A repeated request with the same key means the same one."""
@@ -117,9 +114,9 @@ class Workflows:
         agent_id = spec.authority.agent_id
         if not await self._open.admits(self.store, agent_id):
             return Conflict("too-many", {"most": self._open.most})
-        key = call.request.headers.get(IDEMPOTENCY_KEY)
-        if isinstance(call, JoinedCall):
-            key = None  # of the call that has added it
+        # The key of a joined call is that of the call that has added it.
+        key = None if isinstance(call, JoinedCall) else call.request.headers.get(IDEMPOTENCY_KEY)
+        task_id = spec.authority.headers.get(TASK_ID, "")
         what = spec.method if call.method == spec.method else f"{call.method} {call.path}"
         return PutRecord(
             getattr(call, "named", None) or ordered_id(spec.method.lower()),
@@ -129,13 +126,8 @@ class Workflows:
             encode(spec).decode(),
             key=None if key is None else f"{agent_id} {what} {key}",
             delay=delay,
-            target=_task_of(spec),
+            target=task_id if 0 < len(task_id) <= _MOST_NAME else None,
         )
-
-    async def signal(self, workflow_id: str, name: str, value: Any, owner: str | None = None) -> str | Conflict:
-        """Leave a signal for a workflow; return its state, or a Conflict: not-found, ended, too-many."""
-        done = await self.store.do(SignalRun(workflow_id, name, to_json(value), owner))
-        return done if isinstance(done, Conflict) else str(done[0])
 
     async def wait(self, workflow_id: str, within: float) -> Workflow:
         """Return a workflow when it goes no further by itself, or after some seconds."""
@@ -317,8 +309,3 @@ class Workflows:
             await self.store.do(command)
         except StoreError as error:
             _logger.warning("could not release workflows, which continue later: %s", error)
-
-
-def _task_of(spec: Spec) -> str | None:
-    task_id = spec.authority.headers.get(TASK_ID, "")
-    return task_id if 0 < len(task_id) <= _MOST_NAME else None

@@ -116,7 +116,10 @@ class Run:
         """
         begin, bounds = partial(_begin, function, given, named, self.agent_id), _bounds(undo, retries, timeout)
         terms = Terms(function=begin, at_most_once=at_most_once, returns=_traits(function).returns, **bounds)
-        return self._ask("step", f"step {_name(function)}", [given, named] if given or named else None, terms)
+        while isinstance(function, partial):
+            function = function.func
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        return self._ask("step", f"step {name}", [given, named] if given or named else None, terms)
 
     def sleep(self, seconds: Seconds = 0.0, *, until: datetime | None = None) -> Awaitable[None]:
         """Wait for some time, or until a time. A run that sleeps is not in memory."""
@@ -164,9 +167,8 @@ class Run:
 
     def now(self) -> datetime:
         """Return the time at which this was asked for the first time. It is not awaited."""
-        return datetime.fromtimestamp(
-            self._engine.note_at_once(self._ask("value", "now", None, None), time.time()), UTC
-        )
+        noted = self._engine.note_at_once(self._ask("value", "now", None, None), time.time())
+        return datetime.fromtimestamp(noted, UTC)
 
     def uuid(self) -> uuid.UUID:
         """Return an id that is the same whenever the function runs again. It is not awaited."""
@@ -185,13 +187,12 @@ class Run:
         return Asked(kind, self._next(), what, None if given is None else encode_value(given), more)
 
     def _side_by_side(self, branches: Iterable[Any], at_once: int | None) -> Asked:
-        made = [one if isinstance(one, Asked) else self._branch(one) for one in branches]
+        made: list[Asked | tuple[Program, Scope]] = []
+        for one in branches:
+            if not isinstance(one, Asked) and not inspect.iscoroutine(one):
+                raise TypeError(f"a run takes calls, steps and coroutines side by side; got {type(one).__name__}")
+            made.append(one if isinstance(one, Asked) else (one, Scope(self._next())))
         return Asked("together", 0, "together", at_once, made)
-
-    def _branch(self, branch: Any) -> tuple[Program, Scope]:
-        if not inspect.iscoroutine(branch):
-            raise TypeError(f"a run takes calls, steps and coroutines side by side; got {type(branch).__name__}")
-        return branch, Scope(self._next())
 
 
 class FunctionDrive(DurableEngine):
@@ -253,19 +254,13 @@ def _result(route: Route, value: Any) -> str:
     return encode_value(output).decode()
 
 
-def _begin(
-    function: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any], owner: str, key: str
-) -> Coroutine[Any, Any, Any] | Any:
+def _begin(function: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any], owner: str, key: str) -> Any:
     traits = _traits(function)
     if traits.takes_key:
         named = {**named, _KEY: key}
     if traits.is_async:
         return function(*given, **named)
-    return _await(submit(partial(function, *given, **named), owner=owner, always=True).future)
-
-
-async def _await(waiting: Awaitable[Any]) -> Any:
-    return await waiting
+    return submit(partial(function, *given, **named), owner=owner, always=True).future
 
 
 class _Traits(NamedTuple):
@@ -294,12 +289,6 @@ def _traits(function: Callable[..., Any]) -> _Traits:
 @lru_cache(1024)
 def _decoder(kind: Any) -> Callable[[str], Any]:
     return msgspec.json.Decoder(kind, dec_hook=validate_foreign).decode
-
-
-def _name(function: Callable[..., Any]) -> str:
-    while isinstance(function, partial):
-        function = function.func
-    return getattr(function, "__qualname__", type(function).__qualname__)
 
 
 def _bounds(undo: Undo | None, retries: int, timeout: Seconds | None) -> dict[str, Any]:

@@ -151,25 +151,21 @@ def write_value(source: Source, given: Mapping[str, Any]) -> Any:
     text = str(source.value) if source.kind == "previous_step" else f"input.{source.value}"
     if _WORD.fullmatch(text) is None or (source.get and _WORD.fullmatch(source.get) is None):
         raise UnwritableError(f"the field {text!r} has a name that expressions cannot say")
+    rest = f".{source.get}" if source.get else ""
     if not source.where and source.pick in ("all", "first"):
-        rest = f".{source.get}" if source.get else ""
         return {"$from": f"{text}[0]{rest}" if source.pick == "first" else f"{text}{rest}"}
-    return _expression(source, f"steps.{text}" if source.kind == "previous_step" else text)
-
-
-def _is_plain(source: Source) -> bool:
-    return not source.where and source.pick == "all" and not source.get
-
-
-def _expression(source: Source, text: str) -> dict[str, str]:
+    text = f"steps.{text}" if source.kind == "previous_step" else text
     conditions = " && ".join(map(_condition, source.where))
     rows = f"{text}.filter({_ROW}, {conditions})" if conditions else text
-    rest = f".{source.get}" if source.get else ""
     if source.pick == "all":
         return {"$expr": f"{rows}.map({_ROW}, {_ROW}{rest})" if rest else rows}
     # Where only one may be meant, several are an error: there is no element -1.
     index = "0" if source.pick == "first" else f"{rows}.size() == 1 ? 0 : -1"
     return {"$expr": f"{rows}[{index}]{rest}"}
+
+
+def _is_plain(source: Source) -> bool:
+    return not source.where and source.pick == "all" and not source.get
 
 
 def _condition(condition: Condition) -> str:
@@ -187,10 +183,8 @@ def _condition(condition: Condition) -> str:
 
 DOUBTFUL: Final = 0.5  # relevance below which it is doubted that an endpoint is what words mean
 LEAST: Final = 0.25  # relevance below which an endpoint is not taken for what words mean
-_CLOSE: Final = 0.9
 _PARTS: Final = re.compile(r"(?:,\s*|\s+)(?:and\s+)?then\s+|[;.]\s+|,?\s+and\s+(?=\w)", re.IGNORECASE)
 _MOST_PARTS: Final = 6
-_NEAREST: Final = 5
 
 Usable = Callable[[Endpoint], bool]
 
@@ -225,9 +219,8 @@ class Composer:
         return plan if isinstance(plan, Impossible) else _write(plan, goal.given, 0)
 
     def _from_words(self, goal: Goal, usable: Usable) -> Composed | Impossible:
-        parts = _split(goal.text)
         made: Composed | None = None
-        for part in parts if len(parts) > 1 else (goal.text,):
+        for part in _split(goal.text):
             found = self._target(part, usable)
             if isinstance(found, Impossible):
                 return found
@@ -236,7 +229,16 @@ class Composer:
             if isinstance(following, Impossible):
                 return following
             following = replace(following, quality=following.quality * score, doubts=(*doubts, *following.doubts))
-            made = following if made is None else _join(made, following)
+            if made is not None:
+                following = replace(
+                    following,
+                    calls=(*made.calls, *following.calls),
+                    endpoints=(*made.endpoints, *following.endpoints),
+                    quality=made.quality * following.quality,
+                    doubts=(*made.doubts, *following.doubts),
+                    needs=tuple(dict.fromkeys((*made.needs, *following.needs))),
+                )
+            made = following
         assert made is not None
         if len(made.calls) > goal.max_steps:
             miss = Miss(field="goal", reason=f"It takes {len(made.calls)} calls, more than allowed.")
@@ -246,14 +248,14 @@ class Composer:
     def _target(self, words: str, usable: Usable) -> tuple[Endpoint, float, tuple[str, ...]] | Impossible:
         ranked = [(score, self._endpoints[at]) for score, at in self._index.rank(words) if usable(self._endpoints[at])]
         if not ranked or ranked[0][0] < LEAST:
-            said, nearest = words[:80], [one for _, one in ranked[:_NEAREST]]
+            said, nearest = words[:80], [one for _, one in ranked[:5]]
             near = [Miss(field=said, reason=f"`{one}` is the nearest endpoint.", nearest=one) for one in nearest]
             return Impossible(misses=(Miss(field=said, reason="No endpoint that the agent may call does this."), *near))
         score, target = ranked[0]
         doubts = []
         if score < DOUBTFUL:
             doubts.append(f"It is doubtful whether {words[:80]!r} means `{target}`.")
-        if len(ranked) > 1 and ranked[1][0] >= _CLOSE * score:
+        if len(ranked) > 1 and ranked[1][0] >= 0.9 * score:
             doubts.append(f"{words[:80]!r} may also mean `{ranked[1][1]}`.")
         return target, min(score / DOUBTFUL, 1.0) if score < DOUBTFUL else 1.0, tuple(doubts)
 
@@ -363,17 +365,6 @@ def _outputs(made: Composed) -> dict[str, str]:
     return found
 
 
-def _join(before: Composed, after: Composed) -> Composed:
-    return Composed(
-        calls=(*before.calls, *after.calls),
-        endpoints=(*before.endpoints, *after.endpoints),
-        quality=before.quality * after.quality,
-        result=after.result,
-        doubts=(*before.doubts, *after.doubts),
-        needs=tuple(dict.fromkeys((*before.needs, *after.needs))),
-    )
-
-
 def _split(text: str) -> Sequence[str]:
     """Split a goal into the things to do; words without a verb belong to the part before them."""
     parts: list[str] = []
@@ -382,4 +373,4 @@ def _split(text: str) -> Sequence[str]:
             parts[-1] += f" {part}"
         elif part.strip():
             parts.append(part.strip())
-    return parts if len(parts) <= _MOST_PARTS else (text,)
+    return parts if 1 < len(parts) <= _MOST_PARTS else (text,)

@@ -28,12 +28,8 @@ from bespeak.state.store.commands.cases import ESCALATION, OpenCase
 _FRESH: Final = 1.0  # seconds for which the state last read counts: another process may pause the workflow at any time
 TAKEN: Final = "taken over"  # state of a journal whose workflow another process has taken over
 _VOID: Final = -1  # fence that no claim has: the store refuses every note
-SETTLED: Final = (
-    states.DONE,
-    states.SKIPPED,
-    states.UNDONE,
-    states.NOT_UNDONE,
-)  # states of steps that are not taken again
+# States of steps that are not taken again.
+SETTLED: Final = (states.DONE, states.SKIPPED, states.UNDONE, states.NOT_UNDONE)
 INVALID: Final = "invalid-reference"
 INTERNAL: Final = "internal"  # member of the noted error of an exception, whose text is for the operator
 _HIDDEN: Final = b'{"code":"failed","message":"The code of the service failed; the log has the reason."}'
@@ -136,10 +132,8 @@ class WorkflowJournal:
 
         If it cannot be carried out, the drive ends, and the next one begins with what the store has.
         """
-        state = state or self.state
-        return JournalSteps(
-            self.workflow_id, self.fence, self._take(), self.lease, state, self.state, delay=delay, kept=kept
-        )
+        rows, state = self._take(), state or self.state
+        return JournalSteps(self.workflow_id, self.fence, rows, self.lease, state, self.state, delay=delay, kept=kept)
 
     def note(self) -> NoteSteps:
         return NoteSteps(self.workflow_id, self.fence, self._take())
@@ -205,9 +199,8 @@ def failed_row(number: int, attempt: int, response: Response, *, hidden: bool = 
         error = {name: value for name, value in error.items() if name not in ("method", "path")}
     waits = response.status == status.AUTHORIZATION_REQUIRED and error.get("code") == "confirmation-required"
     case_id = error.get("confirmation_id") if waits else None
-    return StepRow(
-        number, attempt, states.WAITING if waits else states.FAILED, response.status, to_json(error), waits_for=case_id
-    )
+    state = states.WAITING if waits else states.FAILED
+    return StepRow(number, attempt, state, response.status, to_json(error), waits_for=case_id)
 
 
 def shown_error(text: str) -> msgspec.Raw:
@@ -245,10 +238,8 @@ def written(value: Any) -> str:
     if "null" in text and non_finite(msgspec.to_builtins(value, enc_hook=dump_foreign)):
         raise ValueError("JSON has no infinity and no NaN")
     if len(text) > MOST_RESULT:
-        message = (
-            f"The result has {len(text)} bytes; {MOST_RESULT} is the maximum. Keep it elsewhere, and return its name."
-        )
-        raise StepError({"code": "result-too-large", "message": message})
+        most = f"{MOST_RESULT} is the maximum. Keep it elsewhere, and return its name."
+        raise StepError({"code": "result-too-large", "message": f"The result has {len(text)} bytes; {most}"})
     return text
 
 

@@ -86,7 +86,9 @@ async def _spec(
     steps = start.read_steps(call.input[at], at, fits=True)
     if isinstance(steps, Fault):
         raise refuse(steps)
-    start.check_calls(call, steps)
+    uncallable = start.find_uncallable(call, steps)
+    if uncallable is not None:
+        raise refusal(STANDARD[call.method], "endpoint-not-found", uncallable.message, **uncallable.place)
     fault = await start.check_steps(call, steps, propagates=propagates, result=more.get("result"))
     if fault is not None:
         raise refuse(fault)
@@ -137,8 +139,6 @@ def _batch_tell(workflow: Workflow) -> Envelope:
 
 _logger = logging.getLogger(__name__)
 
-_RUN: Final = STANDARD["RUN"]
-
 
 async def run_procedure(call: RoutedCall, procedure_id: str, given: dict[str, Any]) -> Envelope:
     """Run a procedure for a call of RUN or EXECUTE, and answer with its receipt."""
@@ -150,22 +150,22 @@ async def run_procedure(call: RoutedCall, procedure_id: str, given: dict[str, An
     authority = Authority.of(call.principal, call.request)
     deadline = time.time() + min(call.input.get("timeout", plan.timeout), plan.timeout)
     more = {"given": given, "name": procedure_id, "result": plan.result, "callback": await start.read_callback(call)}
-    return await start.begin(call, Spec(METHOD, plan.steps, authority, deadline, propagates=True, **more), _run_tell)
+    return await start.begin(call, Spec(METHOD, plan.steps, authority, deadline, propagates=True, **more), tell_run)
 
 
-def _run_tell(workflow: Workflow) -> Envelope:
-    steps, state = receipt_steps(workflow), workflow.record.state
-    result: dict[str, Any] = {"run_id": workflow.record.record_id, "procedure_id": workflow.spec.name, "status": state}
-    if ran_out(workflow):
-        raise refusal(_RUN, "timeout", "The time of the procedure ran out.", **result)
+def tell_run(workflow: Workflow) -> Envelope:
+    """Write the receipt of a procedure, or of a workflow function, whose steps are told until it ends."""
+    state, spec = workflow.record.state, workflow.spec
+    result: dict[str, Any] = {"run_id": workflow.record.record_id, "procedure_id": spec.name, "status": state}
+    if spec.workflow is None and ran_out(workflow):
+        raise refusal(STANDARD["RUN"], "timeout", "The time of the procedure ran out.", **result)
     result |= outcome_of(workflow)
-    if len(steps) > 1:
-        result["steps"] = steps
+    has_steps = len(spec.steps) > 1 if spec.workflow is None else state not in states.ENDED
+    result |= {"steps": receipt_steps(workflow)} if has_steps else {}
     return Envelope(result, status.OK if state in states.ENDED else status.ACCEPTED)
 
 
 PAUSE: Final = "pause"  # kind of the records that hold resumption nonces
-_NONCE_BYTES: Final = 16
 _KEPT: Final = 366 * 86400.0
 _PAUSE: Final = STANDARD["PAUSE"]
 
@@ -181,7 +181,7 @@ async def pause(call: RoutedCall) -> Effects:
     workflow_id = await start.find_run(call, given["workflow_id"])
     if workflow_id is None:
         raise refusal(_PAUSE, "workflow-not-found", unknown)
-    nonce, pause_id = secrets.token_urlsafe(_NONCE_BYTES), f"pause-{workflow_id}"
+    nonce, pause_id = secrets.token_urlsafe(16), f"pause-{workflow_id}"
     commands = (
         ChangeRecord(workflow_id, (WORKFLOW,), states.OPEN, states.PAUSED, owner=agent_id, due=resume_at),
         RemoveRecord(pause_id),
@@ -202,9 +202,6 @@ def _refuse_pause(found: Mapping[str, Any]) -> Refused:
 
 
 _WORKFLOW_ID: Final = re.compile(r"[a-z]+-[0-9a-f]{32}")
-_NOT_FOUND: Final = Refused(status.NOT_FOUND, "workflow-not-found", "This agent has no such workflow.")
-_NOT_OURS: Final = "This is not the nonce that PAUSE returned for the workflow."
-_WRONG: Final = Refused(status.CONFLICT, "resumption-nonce-wrong", _NOT_OURS)
 _TOO_LATE: Final = "The time of the workflow ran out while it was paused; it has failed."
 _EXPIRED: Final = Refused(status.TIMEOUT, "workflow-expired", _TOO_LATE)
 _USED: Final = Refused(status.CONFLICT, "resumption-nonce-used", "The nonce has already been used.")
@@ -230,9 +227,8 @@ async def resume_own(call: RoutedCall) -> Effects | None:
         return None
     found = None if workflow_id is None else await workflows.find(workflow_id, agent_id)
     if found is None or call.server.store is None:
-        raise RefusedError(_NOT_FOUND)
-    workflow_id = found.record.record_id
-    state = found.record.state
+        raise refusal(status.NOT_FOUND, "workflow-not-found", "This agent has no such workflow.")
+    workflow_id, state = found.record.record_id, found.record.state
     if state != states.PAUSED:
         message = f"The workflow is {state}, not paused."
         raise refusal(status.CONFLICT, "workflow-not-paused", message, workflow_status=state)
@@ -240,7 +236,8 @@ async def resume_own(call: RoutedCall) -> Effects | None:
     commands: list[Command] = []
     if "resumption_nonce" in given:
         if paused is None or not hmac.compare_digest(paused.content(), hash_nonce(given["resumption_nonce"])):
-            raise RefusedError(_WRONG)
+            message = "This is not the nonce that PAUSE returned for the workflow."
+            raise refusal(status.CONFLICT, "resumption-nonce-wrong", message)
         commands.append(ChangeRecord(paused.record_id, (PAUSE,), ("open",), "used"))
     if found.spec.deadline <= time.time():
         ended = ChangeRecord(workflow_id, (WORKFLOW,), (states.PAUSED,), states.FAILED, owner=agent_id, lifetime=KEPT)

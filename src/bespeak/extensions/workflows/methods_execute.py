@@ -95,7 +95,7 @@ async def plan(call: RoutedCall) -> Effects | Envelope:
     dear = next((unit for unit, most in goal.max_cost.items() if cost.get(unit, Decimal(0)) > most), None)
     if dear is not None:
         message = f"The plan would cost {cost[dear]} {dear}, and at most {goal.max_cost[dear]} is allowed."
-        raise _no_plan(message, estimated_cost=_written(cost))
+        raise refusal(status.UNPROCESSABLE, "no-plan", message, estimated_cost=_written(cost))
     return _tell_plan(call, goal, composed, cost)
 
 
@@ -172,11 +172,7 @@ def _impossible(impossible: Impossible) -> RefusedError:
         for one in impossible.misses[:10]
     ]
     message = f"No plan reaches this goal. {misses[0]['reason']}" if misses else "No plan reaches this goal."
-    return _no_plan(message, misses=misses)
-
-
-def _no_plan(message: str, **details: Any) -> RefusedError:
-    return refusal(status.UNPROCESSABLE, "no-plan", message, **details)
+    return refusal(status.UNPROCESSABLE, "no-plan", message, misses=misses)
 
 
 # Members of a step that PLAN adds for its reader.
@@ -189,12 +185,11 @@ async def execute_plan(call: RoutedCall) -> Envelope:
     if call.parent is not None:
         raise invalid("plan", "cannot be a step of another workflow; write its calls as steps.")
     found = await _find(call)
-    steps = read_steps(
-        [
-            {name: value for name, value in one.items() if name not in _TOLD} if isinstance(one, dict) else one
-            for one in found.steps
-        ]
-    )
+    written = [
+        {name: value for name, value in one.items() if name not in _TOLD} if isinstance(one, dict) else one
+        for one in found.steps
+    ]
+    steps = read_steps(written)
     if isinstance(steps, Fault):
         raise invalid("plan", f"has steps that are not valid: {steps.message}")
     uncallable = find_uncallable(call, steps)
@@ -255,7 +250,6 @@ _CLAIMS: Final[Mapping[str, str]] = {  # members of a payload that say what head
 _GRANTING: Final = Granting(
     lambda scopes: f"over AGTP: Authority-Scope with {', '.join(scopes)}", "over AGTP: Agent-ID and Authority-Scope"
 )
-_MOST_NEAR: Final = 3
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -301,13 +295,8 @@ async def execute(call: RoutedCall, steps: Steps) -> Answer:
 def _is_procedure(call: RoutedCall) -> bool:
     """Return True if the action is a procedure of the operator, which a tool of the same name goes before."""
     action = call.input["action"]
-    return (
-        "payload" not in call.input
-        and _find_executed(call, action) is None
-        and METHOD in call.server.registrar.service.methods
-        and action in call.server.registrar.procedures
-        and call.parent is None
-    )
+    known = METHOD in call.server.registrar.service.methods and action in call.server.registrar.procedures
+    return known and call.parent is None and "payload" not in call.input and _find_executed(call, action) is None
 
 
 def _attribute(call: RoutedCall, made: Envelope) -> Answer:
@@ -377,7 +366,7 @@ def _executed(call: RoutedCall, kind: str, name: str) -> tuple[Tool, Route]:
     found = _find_executed(call, name)
     if found is not None:
         return found
-    near = get_close_matches(name[:80], call.table.tools, n=_MOST_NEAR) if may_discover(call) else []
+    near = get_close_matches(name[:80], call.table.tools, n=3) if may_discover(call) else []
     shown = [one for one in near if _find_executed(call, one) is not None]
     advice = f"Did you mean {', '.join(shown)}?" if shown else f"{LIST} with payload_type {MEDIA_MCP_TOOLS} lists them."
     message = f"There is no {kind} {name[:80]!r}. {advice}"

@@ -15,9 +15,9 @@ from bespeak.contract.standard.definition import ANYTHING, NAME, MethodError, St
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.errors import ContractError
 from bespeak.extensions.workflows import methods, states
-from bespeak.extensions.workflows.engine import Workflow, Workflows
+from bespeak.extensions.workflows.engine import Workflows
 from bespeak.extensions.workflows.functions import Run, newest, options_of
-from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
+from bespeak.extensions.workflows.receipts import outcome_of
 from bespeak.extensions.workflows.spec import Spec
 from bespeak.extensions.workflows.start import RUNS_PATH, begin, check_input, check_scopes, find_run, read_callback
 from bespeak.extensions.workflows.store import SignalRun
@@ -35,35 +35,28 @@ from bespeak.state.store.store import Conflict
 
 SIGNALS: Final = "activation:signal"  # scope with which an agent may signal the runs of others
 MOST_SIGNAL: Final = 64 * 1024  # bytes of the value of a signal
-_RUN: Final = STANDARD["RUN"]
-_LONG: Final = 3600.0
 
 
 @stateful
 async def run(call: RoutedCall) -> Envelope | Effects:
     """Answer RUN /: a workflow function, or what the other procedures are."""
-    name = call.input["procedure_id"]
-    joined = _workflows(call).functions.get(name)
+    name, workflows = call.input["procedure_id"], call.server.part("workflows")
+    joined: Joined | None = workflows.functions.get(name)
     if joined is None:
         if isinstance(call, JoinedCall):
-            raise refusal(_RUN, "procedure-not-found", f"The service has no workflow {name[:80]!r}.")
+            raise refusal(STANDARD["RUN"], "procedure-not-found", f"The service has no workflow {name[:80]!r}.")
         found: Envelope = await methods.run_procedure(call, name, call.input.get("input", {}))
         return found
     if not isinstance(call, JoinedCall):
         check_scopes(call, "workflow", joined.participant.scopes)
     spec = _spec(call, joined, call.input.get("input", {}), call.input.get("timeout"), await read_callback(call))
     if not isinstance(call, JoinedCall):
-        return await begin(call, spec, _tell)
-    planned = await _workflows(call).plan(call, spec)
+        return await begin(call, spec, methods.tell_run)
+    planned = await workflows.plan(call, spec)
     if isinstance(planned, Conflict):
         raise refusal(status.RATE_LIMITED, "too-many-workflows", "The agent has too many open workflows.")
     told = {"run_id": planned.record_id, "procedure_id": name, "status": planned.state}
     return effects((planned,), lambda _: told, Refused(status.CONFLICT, "run-exists", "The run exists."))
-
-
-def _workflows(call: RoutedCall) -> Workflows:
-    found: Workflows = call.server.part("workflows")
-    return found
 
 
 def _spec(
@@ -75,15 +68,6 @@ def _spec(
     authority, deadline = Authority.of(call.principal, call.request), time.time() + min(timeout or most, most)
     named: dict[str, Any] = {"name": name, "workflow": name, "version": version}
     return Spec(METHOD, (), authority, deadline, given=given, **named, callback=callback)
-
-
-def _tell(workflow: Workflow) -> Envelope:
-    state, spec = workflow.record.state, workflow.spec
-    result: dict[str, Any] = {"run_id": workflow.record.record_id, "procedure_id": spec.name, "status": state}
-    result |= outcome_of(workflow)
-    if state not in states.ENDED:
-        result["steps"] = receipt_steps(workflow)
-    return Envelope(result, status.OK if state in states.ENDED else status.ACCEPTED)
 
 
 class WorkflowFunction(Protocol):
@@ -128,11 +112,11 @@ def handler_of(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 async def _answer(call: RoutedCall, name: str) -> Any:
     """Begin a run for an endpoint; answer with its result, or with 202 if it does not end in time."""
     check_needs(call)
-    workflows = _workflows(call)
-    made = await begin(call, _spec(call, workflows.functions[name], call.input), _tell)
+    workflows: Workflows = call.server.part("workflows")
+    made = await begin(call, _spec(call, workflows.functions[name], call.input), methods.tell_run)
     found = await workflows.find(made.result["run_id"])
     while isinstance(call, StepCall) and found is not None and not found.has_ended:
-        found = await workflows.wait(found.record.record_id, _LONG)  # the step has no other answer than the result
+        found = await workflows.wait(found.record.record_id, 3600.0)  # the step has no other answer than the result
     assert found is not None, "a run that has begun is kept"
     state, result, run_id = found.record.state, outcome_of(found), found.record.record_id
     if state == states.COMPLETED:

@@ -66,11 +66,9 @@ async def register_procedure(call: RoutedCall, most_data: int) -> Effects:
     if not isinstance(schema, Mapping) or isinstance(compile_schema(schema), Fault):
         raise _invalid("`input` is not a valid JSON Schema.")
     shape = data.get("output")
-    fault = find_uncallable(call, steps) or await check_steps(
-        call, steps, propagates=True, has_input=True, result=shape
-    )
+    fault = await _find_fault(call, steps, shape)
     if fault is not None:
-        raise _invalid(fault.message)
+        raise _invalid(fault)
     owner, procedure_id, case_id = call.agent_id or "", new_id("proc"), new_id("esc")
     proposed = ProposedProcedure(steps, dict(schema), data.get("description", ""), case_id, shape)
     text = to_json(proposed)
@@ -145,10 +143,14 @@ async def find_own_procedure(call: Call, procedure_id: str) -> tuple[str, Propos
 
 async def _checked(call: RoutedCall, plan: ProcedurePlan) -> ProcedurePlan:
     """Refuse a procedure whose steps cannot run here and now, or would run others in turn."""
-    called = tuple(step for step in plan.steps if step.procedure is None)
-    wrong = find_uncallable(call, called) or await check_steps(
-        call, called, propagates=True, has_input=True, result=plan.result
-    )
+    wrong = await _find_fault(call, tuple(step for step in plan.steps if step.procedure is None), plan.result)
     if wrong is not None:
-        raise refusal(_RUN, "procedure-refused", f"The procedure cannot run. {wrong.message}")
+        raise refusal(_RUN, "procedure-refused", f"The procedure cannot run. {wrong}")
     return plan
+
+
+async def _find_fault(call: RoutedCall, steps: tuple[StepSpec, ...], shape: Any) -> str | None:
+    found = find_uncallable(call, steps) or await check_steps(
+        call, steps, propagates=True, has_input=True, result=shape
+    )
+    return None if found is None else found.message

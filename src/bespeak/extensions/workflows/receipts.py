@@ -63,10 +63,10 @@ def _tell(entry: dict[str, Any], row: StepRow, kept: StepRow) -> dict[str, Any]:
     if row.code:
         entry["code"] = row.code
     if row.state in _ANSWERED:
-        answered = kept.state in _ANSWERED
-        entry["output" if answered else "error"] = (
-            msgspec.Raw(kept.output.encode()) if answered else shown_error(kept.output)
-        )
+        if kept.state in _ANSWERED:
+            entry["output"] = msgspec.Raw(kept.output.encode())
+        else:
+            entry["error"] = shown_error(kept.output)
     elif row.output.startswith("{"):
         entry["error"] = shown_error(row.output)
     elif row.output != "null":  # it waits

@@ -240,9 +240,8 @@ class Schedules:
         digest = hashlib.sha256(f"{self._server_id} {schedule.name}".encode()).hexdigest()
         run_id = f"run-{int(planned * 1000):012x}{digest[:20]}"
         # Any machine may drive it: it is due at once.
-        return PutRecord(
-            run_id, WORKFLOW, self._server_id, states.RUNNING, encode(spec).decode(), key=run_id, delay=0.0
-        )
+        what = (run_id, WORKFLOW, self._server_id, states.RUNNING, encode(spec).decode())
+        return PutRecord(*what, key=run_id, delay=0.0)
 
 
 def _change(record: Record, state: str, schedule: Schedule, **more: Any) -> ChangeRecord:

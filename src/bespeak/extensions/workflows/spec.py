@@ -109,14 +109,8 @@ class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     @property
     def is_simple(self) -> bool:
         """True for a call without conditions and references."""
-        return (
-            self.method != ""
-            and self.method not in LISTS
-            and is_plain(self.parameters)
-            and self.when is None
-            and self.output is None
-            and self.undoing is None
-        )
+        is_call = self.method != "" and self.method not in LISTS and is_plain(self.parameters)
+        return is_call and self.when is None and self.output is None and self.undoing is None
 
     @property
     def title(self) -> str:
@@ -233,18 +227,16 @@ def check_references(value: Any, known: Collection[str], depth: int = 0) -> str 
         if EXPRESSION in value:
             is_one = len(value) == 1 and isinstance(value[EXPRESSION], str)
             return None if is_one else f"an object with {EXPRESSION} has nothing but the text of an expression"
-        return next((fault for one in value.values() if (fault := check_references(one, known, depth + 1))), None)
-    if isinstance(value, list):
-        return next((fault for one in value if (fault := check_references(one, known, depth + 1))), None)
-    return None
+        value = list(value.values())
+    inner = value if isinstance(value, list) else ()
+    return next((fault for one in inner if (fault := check_references(one, known, depth + 1))), None)
 
 
 def _check_reference(value: Mapping[str, Any], known: Collection[str]) -> str | None:
     path = value[FROM]
     if len(value) != 1 or not isinstance(path, str) or _PATH.fullmatch(path) is None:
-        return (
-            f"{str(path)[:80]!r} is not a valid reference; write the name of a step and a path, like search.items[0].id"
-        )
+        advice = "write the name of a step and a path, like search.items[0].id"
+        return f"{str(path)[:80]!r} is not a valid reference; {advice}"
     name = re.split(r"[.\[]", path, maxsplit=1)[0]
     return f"{path[:80]!r} refers to {name!r}, which is not an earlier step" if name not in known else None
 
@@ -268,7 +260,7 @@ def expressions_in(value: Any) -> Iterator[str]:
             yield from expressions_in(one)
 
 
-def variables_of(names: Iterable[str], bare: Collection[str] = (INPUT,)) -> dict[str, str]:
+def variables_of(names: Iterable[str], bare: Collection[str]) -> dict[str, str]:
     """Return the variables of expressions: the name of each, and that of the step that it means.
 
     `bare` are the names of the input and of elements of lists.
@@ -324,16 +316,6 @@ def repeat_commands(
     deadline = time.time() + delay + spec.deadline - record.created
     again = msgspec.structs.replace(spec, deadline=deadline, authority=authority or spec.authority)
     failed = tuple(msgspec.structs.replace(row, state=states.PENDING) for row in rows if row.state == states.FAILED)
-    data = encode(again).decode()
-    return (
-        ChangeRecord(
-            record.record_id,
-            (WORKFLOW,),
-            (states.FAILED,),
-            states.RUNNING,
-            version=record.version,
-            data=data,
-            delay=delay,
-        ),
-        JournalSteps(record.record_id, record.fence, failed, 0.0, delay=delay),
-    )
+    more: dict[str, Any] = {"version": record.version, "data": encode(again).decode(), "delay": delay}
+    going = ChangeRecord(record.record_id, (WORKFLOW,), (states.FAILED,), states.RUNNING, **more)
+    return going, JournalSteps(record.record_id, record.fence, failed, 0.0, delay=delay)

@@ -76,9 +76,8 @@ async def find_run(call: RoutedCall, name: str) -> str | None:
     workflows: Workflows | None = call.server.part("workflows")
     found = [] if workflows is None or call.agent_id is None else await workflows.find_id(call.agent_id, name)
     if len(found) > 1:
-        message = (
-            f"Several workflows were begun with the Task-ID {name[:80]!r}; name one by its id: {', '.join(found)}."
-        )
+        several = f"Several workflows were begun with the Task-ID {name[:80]!r}"
+        message = f"{several}; name one by its id: {', '.join(found)}."
         raise refusal(status.CONFLICT, "workflow-ambiguous", message, workflow_ids=found)
     return found[0] if found else None
 
@@ -122,13 +121,6 @@ def place_of(fault: Fault) -> dict[str, Any]:
     return {"step": int(parts[1]) + 1 if len(parts) > 1 else 1, "place": f"/{fault.at}"}
 
 
-def check_calls(call: RoutedCall, steps: tuple[StepSpec, ...]) -> None:
-    """Refuse a call of something that is not there, or that would call others in turn."""
-    found = find_uncallable(call, steps)
-    if found is not None:
-        raise refusal(STANDARD[call.method], "endpoint-not-found", found.message, **found.place)
-
-
 class Uncallable(msgspec.Struct, frozen=True):
     message: str
     place: dict[str, Any]
@@ -142,9 +134,8 @@ def find_uncallable(call: RoutedCall, steps: Sequence[StepSpec], at: str = "") -
             if not one.method or one.procedure is not None:
                 continue
             found = find_step(call, one.method, one.sought)
-            if isinstance(found, RoutedCall) and (
-                not found.route.endpoint.passes_on or (one is step and nested is not None)
-            ):
+            is_list = one is step and nested is not None
+            if isinstance(found, RoutedCall) and (is_list or not found.route.endpoint.passes_on):
                 continue
             here = f"{at}{number}"
             place: dict[str, Any] = {"step": int(here.partition("/")[0]), "method": one.method, "path": one.path}
@@ -250,9 +241,8 @@ class _Walk:
                 continue
             here = f"{at}/{number - 1}"
             if step.name is not None and (step.name.isdigit() or step.name in around or step.name in seen):
-                raise _WrongNameError(
-                    f" has the name {step.name!r}, which is a number or the name of an earlier step.", here
-                )
+                wrong = f" has the name {step.name!r}, which is a number or the name of an earlier step."
+                raise _WrongNameError(wrong, here)
             known = around | seen if propagates and not parallel else around
             if step.when is not None:
                 self.texts.append(_Text(step.when, known, bare, here))
@@ -286,11 +276,12 @@ class _Walk:
                 raise _WrongNameError(f" calls its element {item!r}, which is used already; choose another `as`.", at)
             known, bare = known | {item}, bare | {item}
         inner = propagates if block.propagates is None else block.propagates
-        names = self.check(block.steps, known, bare, propagates=inner, parallel=block.parallel, at=f"{at}/{block.at}")
-        taken = {one for one in names if one in used and not one.isdigit()}
-        if taken:
-            raise _WrongNameError(f" has the name {min(taken)!r} inside, which is the name of an earlier step.", at)
-        return frozenset(one for one in names if not one.isdigit()) if step.together else frozenset()
+        seen = self.check(block.steps, known, bare, propagates=inner, parallel=block.parallel, at=f"{at}/{block.at}")
+        names = frozenset(one for one in seen if not one.isdigit())
+        if names & used:
+            wrong = f" has the name {min(names & used)!r} inside, which is the name of an earlier step."
+            raise _WrongNameError(wrong, at)
+        return names if step.together else frozenset()
 
     def check_value(
         self, value: Any, known: frozenset[str], bare: frozenset[str], at: str, *, propagates: bool

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import ChainMap
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -174,9 +175,8 @@ class StepsEngine(DurableEngine):
             if route is None:
                 gone = {"code": "procedure-not-found", "message": "The procedure is not registered any more."}
                 raise StepError(gone, status.NOT_FOUND)
-        attempts, delay = ATTEMPTS if policy == "retry" else 1, None
-        if step.retry is not None:
-            attempts, delay = step.retry.attempts, step.retry.delay
+        usual = (ATTEMPTS if policy == "retry" else 1, None)
+        attempts, delay = usual if step.retry is None else (step.retry.attempts, step.retry.delay)
         bounds: dict[str, Any] = {"timeout": step.timeout, "attempts": attempts, "delay": delay, "ends": ends}
         bounds |= {"escalates": policy == "escalate", "skips": policy == "skip", "at_most_once": route is not None}
         return Terms(method=step.method, path=step.path, route=route, **bounds)
@@ -313,49 +313,36 @@ class StepsEngine(DurableEngine):
         return Terms(method=undo.method, path=undo.path), await self._make(undo.parameters, values)
 
 
+@dataclass(slots=True, eq=False)
 class Values(Mapping[str, Any]):
     """What a step may use, by name: outputs of earlier steps of its list, and what is known around the list."""
 
-    __slots__ = ("_around", "_base", "_extra", "_places", "_raw", "_rows", "_steps")
-
-    def __init__(
-        self,
-        rows: Mapping[int, StepRow],
-        steps: Sequence[StepSpec] = (),
-        base: int = 0,
-        places: Sequence[int] = (),
-        around: Values | None = None,
-        *,
-        extra: Mapping[str, Any] | None = None,
-        raw: int = 0,
-    ) -> None:
-        self._rows = rows
-        self._steps = steps
-        self._base = base
-        self._places = places  # steps that are known
-        self._around = around
-        self._extra = extra or {}  # input, or element of a list
-        self._raw = raw  # the step whose output has not got its shape yet
+    rows: Mapping[int, StepRow]
+    steps: Sequence[StepSpec] = ()
+    base: int = 0
+    places: Sequence[int] = ()  # steps that are known
+    around: Values | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)  # input, or element of a list
+    raw: int = 0  # the step whose output has not got its shape yet
 
     def __getitem__(self, name: str) -> Any:
-        if name in self._extra:
-            return self._extra[name]
+        if name in self.extra:
+            return self.extra[name]
         number = self._find(name)
-        if number is None and self._around is not None:
-            return self._around[name]
-        row = None if number is None else self._rows.get(number)
+        if number is None and self.around is not None:
+            return self.around[name]
+        row = None if number is None else self.rows.get(number)
         if row is None or row.state not in _ANSWERED:
             raise KeyError(name)
         return _decode(row.output)
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names that expressions may use, also those of steps that returned nothing."""
-        yield from self._extra
-        for place in self._places:
-            step = self._steps[place - 1]
+        yield from self.extra
+        for place in self.places:
+            step = self.steps[place - 1]
             yield from (one.name for one in (step, *step.together) if one.name is not None)
-        if self._around is not None:
-            yield from self._around
+        yield from self.around or ()
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -363,21 +350,21 @@ class Values(Mapping[str, Any]):
     @property
     def bare(self) -> frozenset[str]:
         """Names of the input and of elements."""
-        return frozenset(self._extra) | (frozenset() if self._around is None else self._around.bare)
+        return frozenset(self.extra) | (frozenset() if self.around is None else self.around.bare)
 
     def knowing(self, step: StepSpec, rows: Mapping[int, StepRow]) -> Values:
         """Return the values with the output of a step of the list, as it is before it gets its shape."""
-        place = next(place for place, one in enumerate(self._steps, 1) if one is step)
-        return Values(rows, self._steps, self._base, (*self._places, place), self._around, raw=place)
+        place = next(place for place, one in enumerate(self.steps, 1) if one is step)
+        return Values(rows, self.steps, self.base, (*self.places, place), self.around, raw=place)
 
     def inside(self, name: str, item: Any) -> Values:
-        return Values(self._rows, around=self, extra={name: item})
+        return Values(self.rows, around=self, extra={name: item})
 
     def _find(self, name: str) -> int | None:
-        for place in self._places:
-            step, number = self._steps[place - 1], self._base | place
+        for place in self.places:
+            step, number = self.steps[place - 1], self.base | place
             if step.name == name or str(place) == name:
-                return number if place == self._raw else output_number(step, number)
+                return number if place == self.raw else output_number(step, number)
             for inner, branch in enumerate(step.together, 1):
                 if branch.name == name:
                     return output_number(branch, number << BITS | inner)

@@ -167,12 +167,8 @@ def draw_lines(record: Record, spec: Spec, rows: Sequence[StepRow]) -> Iterator[
         style, inner = STYLES.get(entry.state, ""), "  " * (len(entry.path) - 1)
         bar = "" if span is None else f"{_draw_bar(entry, span)}  "
         took = f"  {took}" if (took := _took(entry, span)) else ""
-        yield line(
-            f"  {entry.number:>{width}}  ",
-            (f"{entry.state:8}  ", style),
-            (bar, style),
-            f"{inner}{entry.label}{entry.outcome}{took}",
-        )
+        told = f"{inner}{entry.label}{entry.outcome}{took}"
+        yield line(f"  {entry.number:>{width}}  ", (f"{entry.state:8}  ", style), (bar, style), told)
         if entry.reason:
             yield line(f"{below}{inner}{entry.reason}")
         if entry.undo:
@@ -221,9 +217,7 @@ def draw_svg(record: Record, spec: Spec, rows: Sequence[StepRow]) -> str:
         'font-family="sans-serif" font-size="13">',
         f"<title>{_escaped(record.record_id)}</title>",
         '<rect width="100%" height="100%" fill="#ffffff"/>',
-        _text(
-            16, 26, f"{' '.join(filter(None, (spec.method, spec.name)))} {record.record_id}", 80, 'font-weight="bold"'
-        ),
+        _text(16, 26, " ".join(filter(None, (spec.method, spec.name, record.record_id))), 80, 'font-weight="bold"'),
         _text(16, 46, record.state, 20, 'fill="#546e7a"'),
         _text(110, 46, begun, 80, 'fill="#546e7a"'),
     ]

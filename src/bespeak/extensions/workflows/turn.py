@@ -60,8 +60,6 @@ TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAI
 FIRST_DELAY: Final = 0.2
 _AFTER: Final = 0.005  # seconds by which the clock of the loop may be ahead
 BARRED: Final = -1  # a revision of the agents for a caller that must not act; it is judged again before every step
-_LOST: Final = "idempotency-lease-lost"
-_UNAVAILABLE: Final = "store-unavailable"
 _NAME: Final = re.compile(r"\{(\w+)\}")
 _LONGEST_DELAY: Final = 60.0
 _SHORT: Final = 0.5  # seconds up to which a workflow waits in memory; for longer it is dropped
@@ -262,11 +260,11 @@ class Turn(Engine):
 
     def _heed_agents(self) -> Refused | None:
         """Take up what has become of the caller's authority; refuse if it must not act any more."""
-        outer = self.call
-        if outer.server.agents.revision == self._agents and self.spec.authority.lasts(outer.server.principals):
+        outer, server = self.call, self.call.server
+        if server.agents.revision == self._agents and self.spec.authority.lasts(server.principals):
             return None
-        self._agents = outer.server.agents.revision
-        restored = restore_call(self.spec.authority, outer.server, self.spec.method)
+        self._agents = server.agents.revision
+        restored = restore_call(self.spec.authority, server, self.spec.method)
         if isinstance(restored, Refused):
             self._agents = BARRED
             return restored
@@ -297,9 +295,6 @@ class Turn(Engine):
         if self.spec.callback is None:
             return noted
         return EndRun(noted, tell_end(self.spec, self.journal, state, self.call.server))
-
-    async def _note(self) -> None:
-        await self._do_noted(self.journal.note())
 
     async def _write(self, state: str, *, delay: float | None = None) -> None:
         await self._do_noted(self.ending(state) if state in states.ENDED else self.journal.write(state, delay=delay))
@@ -451,9 +446,8 @@ class Turn(Engine):
                 if refused is not None:
                     raise RefusedError(refused)
                 within = max(min(seconds, self.spec.deadline - time.time()), 1.0)
-                opening = self.call.server.hooks[ASK_PERSON](
-                    self.call, person, question, case_id=case_id, within=within
-                )
+                ask = self.call.server.hooks[ASK_PERSON]
+                opening = ask(self.call, person, question, case_id=case_id, within=within)
             except RefusedError as error:
                 told = {"code": error.refused.code, "message": error.refused.message, **error.refused.details}
                 return self._failed(asked, told, code=error.refused.status)
@@ -522,8 +516,8 @@ async def answer_of(called: StepCall | Coroutine[Any, Any, StepCall]) -> StepCal
     """Wait for a step; raise an exception if its outcome cannot be known here, and whoever drives next repeats it."""
     done: StepCall = await called if type(called) is CoroutineType else called  # type: ignore[assignment]
     code = None if done.response is None else done.response.code
-    if code == _LOST:
+    if code == "idempotency-lease-lost":
         raise LostError
-    if code == _UNAVAILABLE:
+    if code == "store-unavailable":
         raise StoreUnavailableError(f"the outcome of step {done.number} could not be noted")
     return done
