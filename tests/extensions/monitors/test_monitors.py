@@ -19,16 +19,19 @@ from bespeak.contract.handler import Refusal
 from bespeak.extensions.messages.message import MOST_RECEIVED
 from bespeak.extensions.messages.store import ListMessages
 from bespeak.extensions.monitors.health import Summary
-from bespeak.extensions.monitors.monitors import Observation, Observer, bound_value, describe
-from bespeak.extensions.monitors.target import (
+from bespeak.extensions.monitors.monitors import (
     EVENTS,
     MISSING,
     Monitor,
     MonitorTarget,
+    Observation,
+    Observer,
     Seen,
     View,
+    bound_value,
     check_threshold,
     decode,
+    describe,
     find_fault,
     find_member,
     holds,

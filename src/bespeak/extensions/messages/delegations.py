@@ -146,19 +146,16 @@ def expire_with(server: Server) -> DueHandler:
                 continue
             at = write_instant(_decode(record.data).expires)
             failure = _failure(f"The delegate was not done at the deadline, {at}.")
-            await server.store.do(end(record, _server_id(server), EXPIRED, tells=record.owner, error=failure))
+            server_id = server.registrar.service.identity.server_id
+            await server.store.do(end(record, server_id, EXPIRED, tells=record.owner, error=failure))
 
     return expire
-
-
-def _server_id(server: Server) -> str:
-    return server.registrar.service.identity.server_id
 
 
 async def cancel(call: RoutedCall, record: Record) -> Effects:
     """Cancel a delegation, and tell the delegate. Its token is void when this is answered."""
     delegation = _decode(record.data)
-    command = end(record, _server_id(call.server), CANCELLED, tells=delegation.delegate)
+    command = end(record, call.routes.service.identity.server_id, CANCELLED, tells=delegation.delegate)
     told = {"target_id": record.record_id, "kind": DELEGATION, "status": CANCELLED, "notified": [delegation.delegate]}
 
     def result(results: Sequence[Any]) -> dict[str, Any]:

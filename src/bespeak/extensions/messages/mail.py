@@ -50,12 +50,10 @@ class Mail:
 
     async def deliver(self, address: str, posting: Posting) -> Outcome:
         """Hand the message to the mail server. Its acceptance counts as delivery."""
-        fault = self.locate(address)
+        fault, mailbox, settings = self.locate(address), address[len(SCHEME) :], self._settings
         if isinstance(fault, Undeliverable):
             return fault
-        mailbox = address[len(SCHEME) :]
         message = self._compose(mailbox, posting)
-        settings = self._settings
         client = aiosmtplib.SMTP(
             hostname=settings.host,
             port=settings.port,
@@ -87,7 +85,10 @@ class Mail:
         message = EmailMessage(policy=SMTP)
         message["From"] = self._settings.sender
         message["To"] = mailbox
-        message["Subject"] = _line(posting.subject or f"{posting.kind} from {self._server_id}")
+        subject = posting.subject or f"{posting.kind} from {self._server_id}"
+        # One header line: a line break would begin another header.
+        printable = "".join(character if character.isprintable() else " " for character in subject)
+        message["Subject"] = " ".join(printable.split())[:_LONGEST_SUBJECT]
         message["Date"] = formatdate()
         # The same for all attempts, so that a mailbox can drop duplicates.
         host = re.sub(r"[^A-Za-z0-9.-]", "-", self._server_id)[:200] or "localhost"
@@ -107,12 +108,6 @@ def _attach(message: EmailMessage, document: Mapping[str, Any]) -> None:
     content = document["text"].encode() if "text" in document else base64.b64decode(document["base64"])
     kind, _, subtype = document["content_type"].partition(";")[0].partition("/")
     message.add_attachment(content, maintype=kind, subtype=subtype, filename=document["file_name"])
-
-
-def _line(text: str) -> str:
-    """Return a text as one header line: a line break would begin another header."""
-    printable = "".join(character if character.isprintable() else " " for character in text)
-    return " ".join(printable.split())[:_LONGEST_SUBJECT]
 
 
 def _text(content: Any) -> str:

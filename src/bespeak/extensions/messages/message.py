@@ -14,7 +14,7 @@ from bespeak.extensions.messages.posting import AT_LEAST_ONCE, Posting, is_deliv
 from bespeak.extensions.messages.recipients import PERSON, Recipients, as_address, people_of
 from bespeak.extensions.messages.store import SENT, NewMessage, PutMessages, PutOutbox
 from bespeak.protocol.exchange.principal import is_canonical_id
-from bespeak.runtime.handling import Conflicts
+from bespeak.runtime.handling import Conflicts, to_json
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.cases import ESCALATION
 from bespeak.state.store.commands.records import PutRecord
@@ -57,9 +57,6 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     expires: float | None = None  # expiry that the author has chosen, in seconds since 1970
     confirmed: Confirmed | None = None
 
-    def text(self) -> str:
-        return msgspec.json.encode(self).decode()
-
 
 decode_message = msgspec.json.Decoder(Message).decode
 
@@ -92,7 +89,7 @@ def address_messages(
     subscribed: bool = False,
 ) -> tuple[NewMessage, ...]:
     """Return the messages that recipients receive of one thing that is sent, perhaps because they have subscribed."""
-    data, sender = message.text(), None if subscribed else message.sender
+    data, sender = to_json(message), None if subscribed else message.sender
     return tuple(NewMessage(message_id(origin_id, one), one, data, kept_until, at, sender) for one in recipients)
 
 
@@ -148,9 +145,6 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     acknowledged_by: str | None = None  # agent or person that has acknowledged it
     ended: dict[str, Any] | None = None  # code and message of the reason why it was not published; None otherwise
 
-    def text(self) -> str:
-        return msgspec.json.encode(self).decode()
-
     def message(self, origin_id: str, channel: str | None = None) -> Message:
         """Return the message that each recipient receives."""
         return Message(
@@ -204,7 +198,7 @@ def send(
     put = put_messages(origin_id, message, found.agents, kept_until=kept_until, share=share_of(found), required=limited)
     return (
         PutRecord(
-            *(origin_id, record_kind, origin.sender, SENT, origin.text()),
+            *(origin_id, record_kind, origin.sender, SENT, to_json(origin)),
             delay=0.0 if found.channels else None,
             lifetime=max(kept_until - now, KEPT),
             most=MOST_SENT if limited else None,

@@ -46,7 +46,16 @@ from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.handling import check_content, effects, invalid_time, new_id, read_future, refusal, stateful
+from bespeak.runtime.handling import (
+    check_content,
+    effects,
+    invalid_time,
+    new_id,
+    read_future,
+    refusal,
+    stateful,
+    to_json,
+)
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.records import PutRecord, Record
 from bespeak.state.store.store import Command, Conflict
@@ -110,10 +119,8 @@ def compose_alert(
             step = found.of([name])
             escalations.append(Pending(name, at))
             later += address_messages(alert_id, message, step.agents, kept_until=at + KEPT, at=at)
-            held += [
-                origin.posting(f"{alert_id}-{number}", address, delay=at - now, about=alert_id)
-                for address in step.addresses
-            ]
+            sent_as, delay = f"{alert_id}-{number}", at - now
+            held += [origin.posting(sent_as, one, delay=delay, about=alert_id) for one in step.addresses]
             pending += [Pending(channel, at) for channel in step.channels]
         end = deadline + len(path) * (deadline - now)
         nobody = Message(sender=origin.sender, kind=UNACKNOWLEDGED, ref=alert_id, urgency=origin.urgency)
@@ -121,7 +128,7 @@ def compose_alert(
     ids = tuple(one.record_id for one in later)
     origin = msgspec.structs.replace(origin, pending=tuple(pending), later=ids, escalations=tuple(escalations))
     record = PutRecord(
-        *(alert_id, ALERT, origin.sender, SENT, origin.text()),
+        *(alert_id, ALERT, origin.sender, SENT, to_json(origin)),
         due=pending[0].at if pending else None,
         lifetime=end - now + KEPT,
         most=MOST_SENT,
@@ -222,7 +229,7 @@ async def publish(call: RoutedCall) -> Effects:
     state = SCHEDULED if at > now else PUBLISHED
     parts = [agent_id, name, given.get("format"), given["content"]]
     key = hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
-    record = (new_id("pub"), PUBLICATION, agent_id, state, origin.text(), key)
+    record = (new_id("pub"), PUBLICATION, agent_id, state, to_json(origin), key)
     full = f"The agent has {MOST_SENT} publications that are still kept, the maximum."
     repeated = "The agent has published this content on the channel already."
     return effects(
@@ -304,14 +311,15 @@ class Fanout:
             if len(page) == BATCH:
                 others.insert(0, msgspec.structs.replace(pending, after=page[-1].record_id))
             rest = tuple(others)
-            page = [subscriber for subscriber in page if self._lasts(subscriber)]
+            # Without those that an API key has made which has ended; most are made by none, and need not be decoded.
+            lasts = self._server.principals.lasts
+            page = [one for one in page if '"api_key"' not in one.data or lasts(_callback(one.data).api_key)]
             owners = tuple(subscriber.owner for subscriber in page)
             if origin.kind == PUBLICATION and not pending.after:  # kept for later readers
                 owners = (commands.channel_inbox(pending.channel), *owners)
             message = origin.message(record.record_id, pending.channel)
-            messages = address_messages(
-                record.record_id, message, owners, kept_until=origin.kept_until(now), subscribed=True
-            )
+            kept = origin.kept_until(now)
+            messages = address_messages(record.record_id, message, owners, kept_until=kept, subscribed=True)
             # Only an inbox can keep the promise of exactly once. The callbacks have agreed to receive.
             # Nothing is pushed to those of agents that may not read it here any more.
             if origin.guarantee != EXACTLY_ONCE and self._server.part("delivery") is not None:
@@ -322,19 +330,14 @@ class Fanout:
                     and not isinstance(self._server.principals.resolve(subscriber.owner, None), Refused)
                 )
         later = bool(rest) and rest[0].at > now
-        text = msgspec.structs.replace(origin, pending=rest).text()
         return Advance(
-            *(record.record_id, record.fence, record.state, state, text),
+            *(record.record_id, record.fence, record.state, state),
+            to_json(msgspec.structs.replace(origin, pending=rest)),
             due=rest[0].at if later else None,
             delay=_LEASE if rest and not later else None,
             messages=messages,
             postings=postings,
         )
-
-    def _lasts(self, subscriber: Subscriber) -> bool:
-        """Return True if the API key that made a subscription, if one did, has not ended."""
-        by_key = '"api_key"' in subscriber.data  # most are not, and need not be decoded
-        return not by_key or self._server.principals.lasts(_callback(subscriber.data).api_key)
 
     def _refuse(self, record: Record, origin: Origin) -> Advance | None:
         """Return the end of a publication whose author may not publish any more; None if it may."""
@@ -343,7 +346,7 @@ class Fanout:
             return None
         _logger.info("%s is not published: %s", record.record_id, judged.message)
         ended = {"code": judged.code, "message": judged.message}
-        text = msgspec.structs.replace(origin, pending=(), ended=ended).text()
+        text = to_json(msgspec.structs.replace(origin, pending=(), ended=ended))
         return Advance(record.record_id, record.fence, record.state, STOPPED, text)
 
 

@@ -33,7 +33,7 @@ from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.handling import check_content, effects, invalid, new_id, refusal, stateful
+from bespeak.runtime.handling import check_content, effects, invalid, new_id, refusal, stateful, to_json
 from bespeak.runtime.methods.cases import CASES
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
 from bespeak.state.store.store import Command, Conflict, Steps
@@ -141,18 +141,11 @@ async def reply(call: RoutedCall) -> Effects:
     }
     repeated = "The agent has replied to this message already."
     over = _REPLY.refuse("reply-not-expected", "The delegation has ended meanwhile, so no result is awaited.")
-    return effects(
-        [sent, *ending],
-        lambda _: result,
-        {
-            **too_much(_REPLY, "replies"),
-            "state": over,
-            "exists": _REPLY.refuse("reply-not-expected", repeated, reply_id=reply_id),
-        },
-    )
+    again = _REPLY.refuse("reply-not-expected", repeated, reply_id=reply_id)
+    conflicts = {**too_much(_REPLY, "replies"), "state": over, "exists": again}
+    return effects([sent, *ending], lambda _: result, conflicts)
 
 
-CONFIRMATION: Final = "confirmation"
 _STATES: Final = {"accepted": ACKNOWLEDGED, "rejected": commands.DECLINED, "deferred": READ}
 _ANNOUNCED: Final = ("notification", ALERT, "reply", DELEGATION)
 """Kinds of messages whose author is told of the confirmation. An audience is not asked for it."""
@@ -199,7 +192,7 @@ class ConfirmMessage(Command, frozen=True):
             return record if same else Conflict("state", {"state": record.state})
         done = yield from ChangeRecord(
             *(record.record_id, (commands.MESSAGE,), (UNREAD, READ), state, record.owner),
-            data=msgspec.structs.replace(message, confirmed=self.confirmed).text(),
+            data=to_json(msgspec.structs.replace(message, confirmed=self.confirmed)),
             lifetime=_DAY if state != READ else None,
         ).steps()
         if isinstance(done, Conflict) or state == READ:
@@ -216,7 +209,7 @@ class ConfirmMessage(Command, frozen=True):
             if sent is not None:
                 origin = msgspec.structs.replace(decode_origin(sent.data), acknowledged_by=record.owner)
                 withdrawn = commands.Withdraw(origin.later, origin.held)
-                yield from commands.AcknowledgeAlert(sent.record_id, origin.text(), withdrawn).steps()
+                yield from commands.AcknowledgeAlert(sent.record_id, to_json(origin), withdrawn).steps()
         return done
 
 
@@ -224,11 +217,11 @@ def _tell_author(record: Record, message: Message, confirmed: Confirmed) -> Comm
     content: dict[str, Any] = {"message_id": record.record_id, **msgspec.to_builtins(confirmed)}
     if message.ref is not None:
         content["origin_id"] = message.ref
-    told = Message(
-        sender=record.owner, kind=CONFIRMATION, content=content, urgency="background", in_reply_to=record.record_id
+    more: dict[str, Any] = {"urgency": "background", "in_reply_to": record.record_id}
+    told = Message(sender=record.owner, kind="confirmation", content=content, **more)
+    return put_messages(
+        f"confirmation {record.record_id}", told, (message.sender,), subscribed=True, share=None, required=False
     )
-    origin_id = f"{CONFIRMATION} {record.record_id}"
-    return put_messages(origin_id, told, (message.sender,), subscribed=True, share=None, required=False)
 
 
 def _receipt(record: Record) -> dict[str, Any]:

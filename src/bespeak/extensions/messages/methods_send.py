@@ -14,7 +14,7 @@ from bespeak.contract.standard.definition import NOT_LISTED
 from bespeak.contract.standard.floor import FLOOR
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.delivery import Delivery
-from bespeak.extensions.messages.message import EXACTLY_ONCE, NOTIFICATION, USUAL, Origin, put_messages, too_much
+from bespeak.extensions.messages.message import EXACTLY_ONCE, KEPT, NOTIFICATION, USUAL, Origin, put_messages, too_much
 from bespeak.extensions.messages.message import MOST_CONTENT as MOST_MESSAGE
 from bespeak.extensions.messages.message import send as send_to
 from bespeak.extensions.messages.posting import AT_LEAST_ONCE, DELIVERED, FAILED, WAITING, Posting, post
@@ -70,10 +70,10 @@ def fill(template: TemplateSettings, values: Any) -> tuple[str, str] | str:
 
 DELIVERY: Final = "delivery"
 MOST: Final = 10_000  # messages of one agent that wait or can still be looked up
-_KEPT: Final = 30 * 86400.0
 _AT_ONCE: Final = 3.0  # seconds for an attempt while the caller waits
 _HELD: Final = 10.0  # seconds before a second attempt, if it is not known what became of the first
 _SCHEMES: Final = {"email": "mailto:", "sms": "sms:", "push": "push:", "webhook": ""}
+_FULL: Final = f"The agent has {MOST} messages here, the maximum."
 _SEND: Final = STANDARD["SEND"]
 
 
@@ -84,11 +84,8 @@ async def send(call: RoutedCall) -> Effects | Envelope:
     address = _address(delivery, call.input["channel"], call.input["recipient"])
     message = _compose(call, delivery)
     if isinstance(call, JoinedCall):  # its call commits; the outbox sends it then
-        return effects(
-            [_record(call, message), post(address, message)],
-            lambda results: _answer(results[0]),
-            _SEND.refuse("delivery-unavailable", f"The agent has {MOST} messages here, the maximum."),
-        )
+        commands = [_record(call, message), post(address, message)]
+        return effects(commands, lambda results: _answer(results[0]), _SEND.refuse("delivery-unavailable", _FULL))
     stored = await _store(call, address, message)
     if isinstance(stored, Envelope):
         return stored
@@ -159,7 +156,7 @@ async def _store(call: RoutedCall, address: str, message: Posting) -> tuple[Reco
     if not isinstance(done, Conflict):
         return done[0], done[1]
     if done.reason == "too-many":
-        raise refusal(_SEND, "delivery-unavailable", f"The agent has {MOST} messages here, the maximum.")
+        raise refusal(_SEND, "delivery-unavailable", _FULL)
     earlier = await store.read(FindRecord((DELIVERY,), key=key))
     if earlier is None:
         raise refusal(_SEND, "delivery-unavailable", "Try again later.")
@@ -169,7 +166,7 @@ async def _store(call: RoutedCall, address: str, message: Posting) -> tuple[Reco
 def _record(call: RoutedCall, message: Posting, key: str | None = None) -> PutRecord:
     assert message.record_id is not None
     data = to_json({"channel": call.input["channel"], "recipient": call.input["recipient"]})
-    return PutRecord(message.record_id, DELIVERY, message.sender, WAITING, data, key=key, lifetime=_KEPT, most=MOST)
+    return PutRecord(message.record_id, DELIVERY, message.sender, WAITING, data, key=key, lifetime=KEPT, most=MOST)
 
 
 def _answer(record: Record) -> Envelope:
@@ -185,7 +182,6 @@ def _answer(record: Record) -> Envelope:
     return Envelope(receipt)
 
 
-MONITOR_CANCEL: Final = "monitor_cancel"
 _NOTIFY: Final = next(method for method in FLOOR if method.name == "NOTIFY")
 
 
@@ -241,7 +237,7 @@ def _cancelled_monitor(call: RoutedCall) -> str | None:
     given = call.input
     content = given["content"] if isinstance(given["content"], Mapping) else {}
     event = given.get("event") or content.get("event_type") or content.get("event")
-    if event != MONITOR_CANCEL or (is_canonical_id(given["recipient"]) and given["recipient"] != call.agent_id):
+    if event != "monitor_cancel" or (is_canonical_id(given["recipient"]) and given["recipient"] != call.agent_id):
         return None
     return str(given.get("subscription_id") or content.get("subscription_id") or "")
 

@@ -319,18 +319,12 @@ def ask_person(call: RoutedCall, name: str, question: str, *, case_id: str, with
     people_of(server).require(name, call)
     subject, expires = to_json({"question": question}), time.time() + within
     told = announce(server, case_id, agent_id, name, msgspec.Raw(subject.encode()), call=call, expires=expires)
-    return AskPerson(
-        OpenCase(
-            case_id=case_id,
-            kind=ESCALATION,
-            agent_id=agent_id,
-            recipient=name,
-            digest=hashlib.sha256(case_id.encode()).hexdigest(),
-            subject=subject,
-            deadline=expires,
-            lifetime=within,
-            announcement=told,
-            parties=parties_of(call),
-            most_open=server.cases.most_open,
-        )
+    opening = OpenCase(
+        *(case_id, ESCALATION, agent_id, name, hashlib.sha256(case_id.encode()).hexdigest(), subject),
+        deadline=expires,
+        lifetime=within,
+        announcement=told,
+        parties=parties_of(call),
+        most_open=server.cases.most_open,
     )
+    return AskPerson(opening)

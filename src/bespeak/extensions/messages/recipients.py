@@ -76,8 +76,7 @@ class People:
             return person
         known = self.names(call)
         message = f"{name[:80]!r} is neither an agent, nor an address, nor a person that this agent may address"
-        message = f"{message}; people: {', '.join(known)}."
-        raise refusal(status.NOT_FOUND, error, message, field=field, people=known)
+        raise refusal(status.NOT_FOUND, error, f"{message}; people: {', '.join(known)}.", field=field, people=known)
 
     def names(self, call: RoutedCall) -> list[str]:
         """Return the names that a caller may send to."""
@@ -182,20 +181,15 @@ async def find_recipients(call: RoutedCall, names: Iterable[str]) -> Recipients:
         else:
             channels.append(name)
     known: Mapping[str, Channel] = await call.server.store.read(FindChannels(tuple(channels))) if channels else {}
-    judged = {name: _judge_channel(call, channel) for name, channel in known.items()}
-    faults |= {name: found for name, found in judged.items() if found is not None}
+    for name, channel in known.items():
+        if channel.owner not in (None, call.agent_id, call.principal.principal_id):
+            faults[name] = Unreachable("is a channel that only its owner may use", NOT_OWN_CHANNEL)
+        elif not channel.subscribers:
+            fault = "is neither an agent nor an address nor a channel with subscribers"
+            faults[name] = Unreachable(fault, people=known_people.names(call))
     subscribers = sum(channel.subscribers for channel in known.values())
     authority = Authority.of(call.principal, call.request) if people else None
     return Recipients(tuple(agents), tuple(addresses), tuple(channels), subscribers, faults, people, authority)
-
-
-def _judge_channel(call: RoutedCall, channel: Channel) -> Unreachable | None:
-    if channel.owner not in (None, call.agent_id, call.principal.principal_id):
-        return Unreachable("is a channel that only its owner may use", NOT_OWN_CHANNEL)
-    if channel.subscribers:
-        return None
-    fault = "is neither an agent nor an address nor a channel with subscribers"
-    return Unreachable(fault, people=people_of(call.server).names(call))
 
 
 REFUSED: Final = "callback-refused"

@@ -108,20 +108,16 @@ async def _examine_store(store: Store, server_id: str) -> list[Component]:
         workers = WorkerCount(1, 0) if store.sole else await store.read(CountWorkers(server_id, SILENT))
     except StoreError:
         return [{"name": "store", "status": FAILING, "message": "It cannot be written."}]
+    message = f"{workers.alive} {'process works' if workers.alive == 1 else 'processes work'} on the store."
+    if workers.silent:
+        message += f" {workers.silent} more said nothing for {SILENT:g} s."
     return [
         {"name": "store", "status": OK},
-        _workers(workers),
+        {"name": "workers", "status": FAILING if workers.silent else OK, "message": message},
         _queue("queue of deliveries", queues.posting_lag, f"{_count(queues.postings)} wait"),
         _queue("queue of what is due", queues.due_lag, ""),
         _queue("queue of submissions", 0.0, f"{_count(queues.submissions)} wait"),
     ]
-
-
-def _workers(workers: WorkerCount) -> Component:
-    message = f"{workers.alive} {'process works' if workers.alive == 1 else 'processes work'} on the store."
-    if workers.silent:
-        message += f" {workers.silent} more said nothing for {SILENT:g} s."
-    return {"name": "workers", "status": FAILING if workers.silent else OK, "message": message}
 
 
 def _queue(name: str, lag: float, waiting: str) -> Component:

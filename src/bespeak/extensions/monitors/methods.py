@@ -17,10 +17,9 @@ from bespeak.contract.standard.methods import STANDARD
 from bespeak.contract.standard.orchestrate import LISTS
 from bespeak.extensions.messages.recipients import verify_callback
 from bespeak.extensions.monitors.health import OK, UPSTREAM, WITHIN, Sample, examine, examine_upstreams, judge
-from bespeak.extensions.monitors.monitors import describe
+from bespeak.extensions.monitors.monitors import EVENTS, Monitor, MonitorTarget, check_threshold, describe, parse_target
 from bespeak.extensions.monitors.retries import MOST_ATTEMPTS, KeptCall, Retries, restored
 from bespeak.extensions.monitors.store import ACTIVE, AGENT, ENDPOINT, FAILED, MONITOR, SERVER, SUCCEEDED, PutMonitor
-from bespeak.extensions.monitors.target import EVENTS, Monitor, MonitorTarget, check_threshold, parse_target
 from bespeak.extensions.workflows.engine import Workflow
 from bespeak.extensions.workflows.procedures import find_procedure
 from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
@@ -83,12 +82,8 @@ async def monitor(call: RoutedCall) -> Effects:
     delay = started.authority.within(call.server.principals, started.interval)
     owner, data = call.agent_id or "", to_json(started)
     record = PutRecord(new_id(MONITOR), MONITOR, owner, ACTIVE, data, delay=delay, most=MOST_MONITORS)
-    result = {
-        "subscription_id": record.record_id,
-        "target": describe(target),
-        "events": list(started.events),
-        "interval": started.interval,
-    }
+    result: dict[str, Any] = {"subscription_id": record.record_id, "target": describe(target)}
+    result |= {"events": list(started.events), "interval": started.interval}
     if end is not None:
         result["expires_at"] = write_instant(end)
     full = _MONITOR.refuse("too-many-monitors", f"The agent has {MOST_MONITORS} monitors, the maximum.")
@@ -224,13 +219,12 @@ async def _owned(call: RoutedCall, target: str) -> Envelope:
 def _report_run(workflow: Workflow, expires: float | None) -> Envelope:
     """Tell what became of a workflow and of each of its steps, with their outputs and errors."""
     steps, record = receipt_steps(workflow), workflow.record
-    components = [
-        _component(step.get("name") or f"step {step['step']}", step["status"], step.get("error")) for step in steps
-    ]
+    named = ((step.get("name") or f"step {step['step']}", step) for step in steps)
+    components = [_component(name, step["status"], step.get("error")) for name, step in named]
     report = _report(record.record_id, record.state, components, expires)
     task_id = workflow.spec.authority.headers.get(TASK_ID)
-    named = {} if task_id is None else {"task_id": task_id}
-    return Envelope({**report.result, **named, **outcome_of(workflow), "steps": steps})
+    told = {} if task_id is None else {"task_id": task_id}
+    return Envelope({**report.result, **told, **outcome_of(workflow), "steps": steps})
 
 
 def _component(name: str, state: str, error: _Ended | msgspec.Raw | None = None) -> dict[str, Any]:
@@ -281,9 +275,8 @@ async def retry(call: RoutedCall) -> Effects | Envelope:
     done = await retries.repeat(record, kept, restored(kept, call, call.request.connection))
     if done is None:
         raise RefusedError(running)
-    if not status.is_success(done.status):
-        return _tell(done, "failed")
-    return _tell(done, "suppressed" if done.replayed else "completed")
+    good = "suppressed" if done.replayed else "completed"
+    return _tell(done, good if status.is_success(done.status) else "failed")
 
 
 async def _retry_workflow(call: RoutedCall, workflow_id: str) -> Effects | Envelope:
@@ -306,12 +299,8 @@ async def _retry_workflow(call: RoutedCall, workflow_id: str) -> Effects | Envel
 
 
 def _tell(kept: KeptCall, state: str, *, attempt: int | None = None) -> Envelope:
-    result: dict[str, Any] = {
-        "retry_id": new_id("retry"),
-        "original_task_id": kept.task_id,
-        "attempt": attempt or kept.attempts,
-        "status": state,
-    }
+    result: dict[str, Any] = {"retry_id": new_id("retry"), "original_task_id": kept.task_id}
+    result |= {"attempt": attempt or kept.attempts, "status": state}
     if state != "scheduled":
         result |= {"code": kept.status, "output": kept.answer}
     return Envelope(result, status.ACCEPTED if state == "scheduled" else status.OK)
@@ -323,7 +312,6 @@ _HALF: Final = 8  # earlier calls that make a confidence of one half
 _MOST: Final = 0.95
 _CALLS: Final = "calls"
 _SECONDS: Final = "compute-seconds"
-_MOST_NAMED: Final = 10
 _NO_AMOUNT: Final = {"amount": {"value": 0, "currency": "EUR"}}  # limit of a purchase whose price is asked for
 
 
@@ -406,7 +394,7 @@ def _find(call: RoutedCall, method: str, path: str | None, parameters: dict[str,
         others = [route for route in listed if sees(call, route)]
         fitting = [route for route in others if route.input.is_valid(parameters)] or others
         if len(fitting) > 1:
-            paths = [route.endpoint.path for route in fitting[:_MOST_NAMED]]
+            paths = [route.endpoint.path for route in fitting[:10]]
             message = f"{method} is offered on {len(fitting)} paths that fit; name one in `path`: {', '.join(paths)}."
             raise refusal(_QUOTE, "invalid-parameters", message, method=method, paths=paths)
         if fitting:
@@ -492,11 +480,9 @@ def _calls(
             inner = nested.on_failure or policy
             yield from _calls(call, nested.steps, given, inner, (fewest, expected, most))
         elif step.method:
-            found = (
-                _route(call, step.method, step.sought)
-                if step.procedure is None
-                else _QuotedCall(call.routes.steps[RUN, path_of(step.procedure)], given.get("input", {}))
-            )
+            found = _route(call, step.method, step.sought) if step.procedure is None else None
+            if step.procedure is not None:
+                found = _QuotedCall(call.routes.steps[RUN, path_of(step.procedure)], given.get("input", {}))
             assert isinstance(found, _QuotedCall), "it was found before"
             retries = ATTEMPTS if (step.on_failure or policy) == "retry" else 1
             counts = (fewest, expected, most * (step.retry.attempts if step.retry else retries))

@@ -1,10 +1,11 @@
-"""The monitors of a server: observed when they are due, in one process at a time; each change is reported once."""
+"""Monitors: targets, their events and thresholds; observed when they are due, and each change is reported once."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import logging
+import re
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,6 @@ from bespeak.contract.participant import CHECKS
 from bespeak.errors import StoreError
 from bespeak.extensions.messages.message import KEPT, Message, put_messages
 from bespeak.extensions.messages.posting import Posting, post
-from bespeak.extensions.monitors import target as targets
 from bespeak.extensions.monitors.health import FAILING, WINDOW, CallStatistics, Summary, examine, judge
 from bespeak.extensions.monitors.store import (
     ACTIVE,
@@ -30,19 +30,180 @@ from bespeak.extensions.monitors.store import (
     NoteVersion,
     WakeMonitors,
 )
-from bespeak.extensions.monitors.target import MISSING, Monitor, MonitorTarget, Seen, decode
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall
+from bespeak.runtime.composition.values import COMPARE
 from bespeak.runtime.concurrency import FairSemaphore, cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
-from bespeak.runtime.expressions.pool import ExpressionFault
+from bespeak.runtime.expressions.pool import ExpressionFault, Expressions
 from bespeak.runtime.gates import find_route
 from bespeak.runtime.handling import RefusedError, ask_service, new_id, to_json
-from bespeak.runtime.identity.authority import restore_call
+from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Store
+
+STATUS: Final = "status_changed"
+TIER: Final = "trust_tier_changed"
+SCORE: Final = "trust_score_changed"
+AVAILABILITY: Final = "availability_changed"
+ERROR_RATE: Final = "error_rate_changed"
+LATENCY: Final = "latency_changed"
+OUTPUT: Final = "output_changed"
+STATE: Final = "state_changed"
+HEALTH: Final = "health_changed"
+
+EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    AGENT: (STATUS, TIER, SCORE),
+    ENDPOINT: (AVAILABILITY, ERROR_RATE, LATENCY, OUTPUT),
+    RECORD: (STATE,),
+    SERVER: (HEALTH,),
+}
+"""Events of each kind of target."""
+NUMBERS: Final = frozenset({TIER, SCORE, ERROR_RATE, LATENCY, OUTPUT})  # events whose values can be numbers
+MEASURED: Final = frozenset({ERROR_RATE, LATENCY})  # events that change with every call, so that they need a threshold
+_MEMBERS: Final = frozenset({"method", "path", "parameters", "select"})
+_LONGEST: Final = 1000
+_URI: Final = re.compile(
+    r"agtp://(?:(?P<agent>[0-9a-f]{64})(?:@[^/]*)?|(?P<host>[^/@:]+)(?::[0-9]+)?)(?P<path>(?:/.*)?)"
+)
+
+
+class MonitorTarget(msgspec.Struct, frozen=True, omit_defaults=True):
+    kind: str
+    name: str  # Agent-ID, path, id of a record, or `server`
+    method: str = ""  # method of an endpoint
+    parameters: dict[str, Any] = {}  # input of the calls that poll an endpoint
+    select: str = ""  # path to the part of the output that counts; empty for all of it
+
+
+def parse_target(given: Any, server_id: str) -> MonitorTarget | str:
+    """Read a target, without looking for it; return what is wrong with it as a text, for an object."""
+    if isinstance(given, str):
+        server_names = (SERVER, "self", server_id)
+        if is_canonical_id(given):
+            return MonitorTarget(AGENT, given)
+        uri = _URI.fullmatch(given)
+        if uri is not None and uri["agent"]:
+            return MonitorTarget(AGENT, uri["agent"])
+        if uri is not None and uri["host"] in server_names and uri["path"].strip("/"):
+            return MonitorTarget(ENDPOINT, uri["path"], "FETCH")
+        if given in server_names or (uri is not None and uri["host"] in server_names):
+            return MonitorTarget(SERVER, SERVER)
+        method, _, path = given.partition(" ")
+        return MonitorTarget(ENDPOINT, path, method) if path.startswith("/") else MonitorTarget(RECORD, given)
+    unknown = given.keys() - _MEMBERS
+    if unknown:
+        return f"has the unknown member {min(unknown)[:40]!r}; it takes {', '.join(sorted(_MEMBERS))}"
+    method, path, select = given.get("method"), given.get("path", "/"), given.get("select", "")
+    texts = all(isinstance(one, str) and len(one) <= _LONGEST for one in (method, path, select))
+    if not texts or not isinstance(given.get("parameters", {}), dict):
+        return "needs a text `method`, and may have the texts `path` and `select` and an object `parameters`"
+    return MonitorTarget(ENDPOINT, path, method, given.get("parameters", {}), select)
+
+
+class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
+    value: Any = None  # the value, or its digest if it is large
+    beyond: bool = False  # True if it was on the far side of the threshold
+
+
+class View(msgspec.Struct, frozen=True):
+    at: float
+    summary: Summary
+
+
+class Monitor(msgspec.Struct, frozen=True, omit_defaults=True):
+    target: MonitorTarget
+    events: tuple[str, ...]
+    callback: str  # Agent-ID of the owner for its inbox, or an address that was verified
+    interval: float
+    authority: Authority
+    threshold: Any = None
+    version: int = 0  # version of the record that is looked at, when it was
+    seen: dict[str, Seen] = {}
+    views: dict[str, View] = {}  # views of the processes that share the store, by the id of each
+    ended: dict[str, Any] | None = None  # code and message of the reason why it ended by itself; None while it looks
+
+
+decode: Final = msgspec.json.Decoder(Monitor).decode
+
+
+MISSING: Final = object()  # what a path leads to where nothing is; no condition holds for it
+
+
+def find_fault(condition: Any) -> str | None:
+    """Return what is wrong with a condition; None if it can be tested."""
+    if not isinstance(condition, Mapping):
+        return None
+    unknown = condition.keys() - COMPARE.keys()
+    if unknown or not condition:
+        named = f"{min(unknown)[:40]!r} is not a comparison" if unknown else "it has no comparison"
+        return f"{named}; use {', '.join(COMPARE)}"
+    if "in" in condition and not isinstance(condition["in"], list):
+        return "`in` takes a list"
+    return None
+
+
+def holds(condition: Any, value: Any) -> bool:
+    """Return True if a value meets a condition without faults."""
+    if value is MISSING:
+        return False
+    if not isinstance(condition, Mapping):
+        return COMPARE["eq"](condition)(value)
+    return all(COMPARE[name](wanted)(value) for name, wanted in condition.items())
+
+
+def find_member(value: Any, path: str) -> Any:
+    """Follow a path of member names and positions with dots; return MISSING if it leads nowhere."""
+    for part in path.split("."):
+        if isinstance(value, Mapping) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdecimal() and part.isascii() and int(part[:9]) < len(value):
+            value = value[int(part[:9])]
+        else:
+            return MISSING
+    return value
+
+
+async def check_threshold(
+    threshold: Any, events: Sequence[str], expressions: Expressions, owner: str | None = None
+) -> str | None:
+    """Return what is wrong with a threshold for these events; None if it can be used."""
+    if threshold is None:
+        needing = sorted(MEASURED.intersection(events))
+        return f"is missing; {needing[0]} changes with every call and needs one" if needing else None
+    if isinstance(threshold, (int, float)):
+        unfit = sorted(set(events) - NUMBERS)
+        return f"is a number, but {unfit[0]} has no number to compare" if unfit else None
+    if len(events) != 1:
+        return "is a condition, which takes one event; use one monitor for each event"
+    if isinstance(threshold, Mapping):
+        fault = find_fault(threshold)
+    else:
+        fault = await expressions.check(threshold, ("value", "previous"), owner)
+    return None if fault is None else f"cannot be used: {fault}"
+
+
+async def is_beyond(
+    threshold: Any, value: Any, previous: Any, expressions: Expressions, owner: str | None = None
+) -> bool | ExpressionFault:
+    """Return True if a value is on the far side of a threshold."""
+    if isinstance(threshold, (int, float)):
+        return holds({"gte": threshold}, value)
+    if isinstance(threshold, Mapping):
+        return holds(threshold, value)
+    found = await expressions.evaluate(threshold, {"value": value, "previous": previous}, owner)
+    if isinstance(found, bool | ExpressionFault):
+        return found
+    return ExpressionFault("the expression must be true or false")
+
+
+def is_news(threshold: Any, *, was: bool, now: bool) -> bool:
+    """Return True if the change of sides is worth a notification."""
+    return was != now if isinstance(threshold, (int, float)) else now and not was
+
 
 GONE: Final = "gone"  # state of a record or an agent that is not there any more
 _AVAILABLE: Final = "available"
@@ -57,8 +218,7 @@ _AUTHORITY_LOST: Final = frozenset(
 class Observation(msgspec.Struct, frozen=True):
     values: dict[str, Any]  # value of each event; one that could not be observed is left out
     version: int = 0
-    views: dict[str, targets.View] = {}
-    ended: str = ""  # reason why there is nothing to look at any more; empty if there is
+    views: dict[str, View] = {}
 
 
 class Observer:
@@ -79,7 +239,7 @@ class Observer:
         if target.kind == RECORD:
             return await self._look_at_record(call, target)
         if target.kind == SERVER:
-            return Observation({targets.HEALTH: await self._examine(call)})
+            return Observation({HEALTH: await self._examine(call)})
         return await self._look_at_endpoint(call, monitor)
 
     async def _examine(self, call: RoutedCall) -> str:
@@ -97,8 +257,7 @@ class Observer:
         public = call.routes.service.agent_disclosure == "public"
         if agent is None or not (public or target.name == call.agent_id):
             return Refused(status.NOT_FOUND, "target-not-found", "No agent with this id is known here.")
-        values = {targets.STATUS: agent.status, targets.TIER: agent.trust_tier, targets.SCORE: agent.trust_score}
-        return Observation(values)
+        return Observation({STATUS: agent.status, TIER: agent.trust_tier, SCORE: agent.trust_score})
 
     async def _look_at_record(self, call: RoutedCall, target: MonitorTarget) -> Observation | Refused:
         record: Record | None = await self._store.read(FindRecord(self._kinds, target.name))
@@ -110,10 +269,10 @@ class Observer:
                 return error.refused if error.refused.status in _AUTHORITY_LOST else Observation({})
             if thing is not None:
                 # With the version of a record of somebody else under this id, whose changes must not wake the monitor.
-                return Observation({targets.STATE: thing.state}, 0 if record is None else record.version)
+                return Observation({STATE: thing.state}, 0 if record is None else record.version)
             message = f"This agent has nothing with the id {target.name[:80]!r} that can be observed."
             return Refused(status.NOT_FOUND, "target-not-found", message)
-        return Observation({targets.STATE: record.state}, record.version)
+        return Observation({STATE: record.state}, record.version)
 
     async def _look_at_endpoint(self, call: RoutedCall, monitor: Monitor) -> Observation | Refused:
         target = monitor.target
@@ -125,19 +284,19 @@ class Observer:
             return Refused(status.NOT_FOUND, "target-not-found", found.message)
         now = time.time()
         views = {name: view for name, view in monitor.views.items() if view.at > now - WINDOW}
-        views[self._name] = targets.View(now, self._statistics.summarize(found.route.endpoint.key))
+        views[self._name] = View(now, self._statistics.summarize(found.route.endpoint.key))
         total = sum((view.summary for view in views.values()), Summary())
         values: dict[str, Any] = {
-            targets.AVAILABILITY: FAILING if total.failed * 2 > total.calls else _AVAILABLE,
-            targets.ERROR_RATE: total.failed / total.calls if total.calls else 0.0,
-            targets.LATENCY: total.seconds / total.calls if total.calls else None,
+            AVAILABILITY: FAILING if total.failed * 2 > total.calls else _AVAILABLE,
+            ERROR_RATE: total.failed / total.calls if total.calls else 0.0,
+            LATENCY: total.seconds / total.calls if total.calls else None,
         }
-        if targets.OUTPUT in monitor.events:
+        if OUTPUT in monitor.events:
             output = await self._poll(call, found, target)
             if isinstance(output, Refused):
                 return output
             if output is not MISSING:
-                values[targets.OUTPUT] = output
+                values[OUTPUT] = output
         return Observation(values, views=views)
 
     async def _poll(self, call: RoutedCall, found: RoutedCall, target: MonitorTarget) -> Any | Refused:
@@ -155,7 +314,7 @@ class Observer:
         code = done.response.status
         self._statistics.note(route.endpoint.key, time.perf_counter() - began, code)
         if status.is_success(code):
-            return targets.find_member(done.output, target.select) if target.select else done.output
+            return find_member(done.output, target.select) if target.select else done.output
         error = msgspec.json.decode(done.response.body).get("error", {})
         # Other refusals may pass: they are about the state of things.
         if code in _AUTHORITY_LOST or error.get("code") == _INVALID:
@@ -238,16 +397,15 @@ class Monitors:
             if monitor.threshold is not None:
                 if value is None:
                     continue
-                judged = await targets.is_beyond(
-                    monitor.threshold, value, before.value, self._server.expressions, monitor.authority.agent_id
-                )
+                expressions, owner = self._server.expressions, monitor.authority.agent_id
+                judged = await is_beyond(monitor.threshold, value, before.value, expressions, owner)
                 if isinstance(judged, ExpressionFault):
                     message = f"The threshold has no value for {event}: {judged.message}"
                     return Refused(status.BAD_REQUEST, "invalid-threshold", message, {"field": "/threshold"})
                 beyond = judged
             told = bound_value(value)
             seen[event] = Seen(told, beyond)
-            crossed = targets.is_news(monitor.threshold, was=before.beyond, now=beyond)
+            crossed = is_news(monitor.threshold, was=before.beyond, now=beyond)
             if told != before.value if monitor.threshold is None else crossed:
                 news.append({"event": event, "value": told, "previous": before.value})
         return msgspec.structs.replace(monitor, seen=seen, version=look.version, views=look.views), news
@@ -289,9 +447,8 @@ class Monitors:
             before = monitor.seen.get(event, Seen()).value
             told = self._tell(record, monitor, {"event": event, "value": GONE, "previous": before})
         ended = msgspec.structs.replace(monitor, ended={"code": refused.code, "message": refused.message})
-        stopped = ChangeRecord(
-            record.record_id, (MONITOR,), (ACTIVE,), STOPPED, fence=record.fence, data=to_json(ended), lifetime=KEPT
-        )
+        more: dict[str, Any] = {"fence": record.fence, "data": to_json(ended), "lifetime": KEPT}
+        stopped = ChangeRecord(record.record_id, (MONITOR,), (ACTIVE,), STOPPED, **more)
         if isinstance(await self._store.do(stopped, *told), Conflict):
             await self._store.do(stopped)
 
@@ -333,7 +490,7 @@ class Monitors:
             await asyncio.sleep(max(_CALM, _SHARE * (time.monotonic() - began)))
 
 
-def describe(target: targets.MonitorTarget) -> Any:
+def describe(target: MonitorTarget) -> Any:
     """Return a target as its owner has written it."""
     if target.kind != ENDPOINT:
         return target.name

@@ -158,14 +158,13 @@ class Retries:
         self._repeated[record.record_id] = begun
         holding = asyncio.get_running_loop().create_task(self._hold(record.record_id))
         try:
-            answer = self._dispatcher.repeat(call)
-            response = answer if isinstance(answer, Response) else await answer
+            called = self._dispatcher.repeat(call)
+            response = called if isinstance(called, Response) else await called
         finally:
             holding.cancel()
             del self._repeated[record.record_id]
-        ended = msgspec.structs.replace(
-            begun, status=response.status, answer=_answer(response), replayed=REPLAYED in response.headers
-        )
+        answer, replayed = _answer(response), REPLAYED in response.headers
+        ended = msgspec.structs.replace(begun, status=response.status, answer=answer, replayed=replayed)
         # What reached its endpoint has been noted with its answer; this is for a refusal of a gate. The next attempt is
         # scheduled in the same transaction in both cases, so that it is not lost with this process.
         after, delay = _state_after(ended), _delay_after(ended)
@@ -206,23 +205,20 @@ class Retries:
         task.add_done_callback(end)
 
     async def _take_turn(self, record: Record) -> None:
-        async with self._turns[record.owner], self._places:
-            await self._resume(record)
-
-    async def _resume(self, record: Record) -> None:
         """Repeat a call that is due or was promised and interrupted; another interrupted one has failed."""
-        kept = _decode(record.data)
-        again = kept.delay is not None and kept.attempts < MOST_ATTEMPTS
-        caller = restore_call(kept.authority, self._dispatcher.server, RETRY) if self._enabled else None
-        if (record.state == SCHEDULED or again) and caller is not None and not isinstance(caller, Refused):
-            await self.repeat(record, kept, restored(kept, caller, Connection(address=kept.authority.address)))
-            return
-        if isinstance(caller, Refused):
-            _logger.info("%s is not repeated: %s", record.record_id, caller.message)
-            error = {"error": {"code": caller.code, "message": caller.message}}
-            kept = msgspec.structs.replace(kept, status=caller.status, answer=error)
-        states = (SCHEDULED, REPEATING)
-        await self._store.do(_change(record.record_id, states, FAILED, kept, fence=record.fence))
+        async with self._turns[record.owner], self._places:
+            kept = _decode(record.data)
+            again = kept.delay is not None and kept.attempts < MOST_ATTEMPTS
+            caller = restore_call(kept.authority, self._dispatcher.server, RETRY) if self._enabled else None
+            if (record.state == SCHEDULED or again) and caller is not None and not isinstance(caller, Refused):
+                await self.repeat(record, kept, restored(kept, caller, Connection(address=kept.authority.address)))
+                return
+            if isinstance(caller, Refused):
+                _logger.info("%s is not repeated: %s", record.record_id, caller.message)
+                error = {"error": {"code": caller.code, "message": caller.message}}
+                kept = msgspec.structs.replace(kept, status=caller.status, answer=error)
+            states = (SCHEDULED, REPEATING)
+            await self._store.do(_change(record.record_id, states, FAILED, kept, fence=record.fence))
 
 
 def _change(record_id: str, allowed_from: tuple[str, ...], state: str, kept: KeptCall, **fields: Any) -> ChangeRecord:

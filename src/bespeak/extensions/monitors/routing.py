@@ -18,7 +18,7 @@ from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.message import MOST_CONTENT, Message, put_messages
 from bespeak.extensions.messages.posting import is_deliverable
 from bespeak.extensions.messages.recipients import is_unlisted
-from bespeak.extensions.monitors.target import find_fault, find_member, holds
+from bespeak.extensions.monitors.monitors import find_fault, find_member, holds
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.principal import is_canonical_id
@@ -104,18 +104,8 @@ def _read(texts: dict[str, str], common: dict[str, Any], position: int) -> Route
         return RouteCandidate(name=call, kind=ENDPOINT, method=texts["method"], path=path, **common)
     if not address.startswith(_AGTP):
         return "names a service that is not written as agtp://host"
-    return RouteCandidate(
-        name=f"{address} {call}", kind=SERVICE, method=texts["method"], path=path, address=address, **common
-    )
-
-
-def list_endpoints(call: RoutedCall) -> list[RouteCandidate]:
-    """Return the published endpoints of this server as candidates, for a caller that names none."""
-    return [
-        RouteCandidate(name=str(one), kind=ENDPOINT, method=one.method, path=one.path, declared={}, when={})
-        for one in call.routes.endpoints.values()
-        if one.is_listed and not one.passes_on and not one.builtin
-    ]
+    called: dict[str, Any] = {"method": texts["method"], "path": path, "address": address}
+    return RouteCandidate(name=f"{address} {call}", kind=SERVICE, **called, **common)
 
 
 def find_handler(call: RoutedCall, candidate: RouteCandidate) -> RouteHandler | str:
@@ -168,14 +158,8 @@ def _find_endpoint(call: RoutedCall, candidate: RouteCandidate, payload: Any) ->
     given = route.fill_captures(payload, captures)
     if not route.input.is_valid(given):
         return "the payload does not fit its input schema"
-    known = {
-        "kind": ENDPOINT,
-        "method": endpoint.method,
-        "path": endpoint.path,
-        "namespace": endpoint.namespace,
-        "capability": endpoint.semantic.capability,
-        "impact": endpoint.semantic.impact,
-    }
+    known = {"kind": ENDPOINT, "method": endpoint.method, "path": endpoint.path, "namespace": endpoint.namespace}
+    known |= {"capability": endpoint.semantic.capability, "impact": endpoint.semantic.impact}
     return RouteHandler(candidate=candidate, attributes={**candidate.declared, **known}, route=route, given=given)
 
 
@@ -264,7 +248,10 @@ async def _judge(call: RoutedCall, criteria: Criteria, handler: RouteHandler) ->
         return None
     if criteria.max_cost is not None and (cost is None or cost > criteria.max_cost):
         return None
-    score = _score(criteria.prefer, handler.candidate.position, running, latency or 0.0, cost)
+    took = latency or 0.0
+    worse = {"load": running + took, "latency": took, "cost": cost, "order": float(handler.candidate.position)}
+    worst = worse[criteria.prefer]
+    score = 0.0 if worst is None else 1 / (1 + worst)
     if criteria.expression is not None:
         variables = {"payload": call.input["payload"], "candidate": dict(attributes)}
         found = await call.server.expressions.evaluate(criteria.expression, variables, call.agent_id)
@@ -274,13 +261,6 @@ async def _judge(call: RoutedCall, criteria: Criteria, handler: RouteHandler) ->
             return None if found is False else ExpressionFault("it must be true, false or a number")
         score = score if found is True else float(found)
     return Ranked(handler, score, running, latency)
-
-
-def _score(prefer: str, position: int, running: int, latency: float, cost: float | None) -> float:
-    if prefer == "cost":
-        return 0.0 if cost is None else 1 / (1 + cost)
-    worse = {"load": running + latency, "latency": latency, "order": float(position)}[prefer]
-    return 1 / (1 + worse)
 
 
 def find_cost(call: RoutedCall, handler: RouteHandler, unit: str) -> float | None:
@@ -317,15 +297,13 @@ async def route(call: RoutedCall, steps: Steps) -> Effects | Envelope:
     ranked = await rank(call, criteria, [one for _, one in found if isinstance(one, RouteHandler)])
     if isinstance(ranked, Fault):
         raise refusal(_ROUTE, "invalid-criteria", f"`criteria` cannot be used: {ranked.message}.", field="/criteria")
-    unreached = 0
-    for one in ranked:
+    for unreached, one in enumerate(ranked):
         outcome = await _hand_over(call, steps, one.handler, _explain(criteria, one, len(ranked), unreached), one.score)
         if outcome is not None:
             return outcome
-        unreached += 1
     if fallback is not None:
         reason = f"The fallback: none of {len(candidates)} candidates fits." if not ranked else ""
-        reason = reason or f"The fallback: {unreached} of the candidates fit, but none of them could be reached."
+        reason = reason or f"The fallback: {len(ranked)} of the candidates fit, but none of them could be reached."
         outcome = await _hand_over(call, steps, fallback, reason, None)
         if outcome is not None:
             return outcome
@@ -338,9 +316,14 @@ async def route(call: RoutedCall, steps: Steps) -> Effects | Envelope:
 
 
 def _read_candidates(call: RoutedCall) -> list[RouteCandidate]:
+    """Read the candidates; for a caller that names none, they are the published endpoints of this server."""
     written = call.input.get("candidates")
     if written is None:
-        return list_endpoints(call)
+        return [
+            RouteCandidate(name=str(one), kind=ENDPOINT, method=one.method, path=one.path, declared={}, when={})
+            for one in call.routes.endpoints.values()
+            if one.is_listed and not one.passes_on and not one.builtin
+        ]
     check_content(call.input, "candidates", MOST_CANDIDATES)
     return [_read_candidate(call, one, f"/candidates/{position}", position) for position, one in enumerate(written)]
 
@@ -406,12 +389,10 @@ async def _call_endpoint(
     call: RoutedCall, steps: Steps, handler: RouteHandler, decision: dict[str, Any]
 ) -> Envelope | None:
     """Call an endpoint here. Every gate of it judges the caller."""
-    route, candidate = handler.route, handler.candidate
-    assert route is not None
-    assert handler.given is not None
+    assert handler.route is not None
     statistics, began = call.server.part("statistics"), time.perf_counter()
     with statistics.running(handler.key):
-        called = steps.run_step(call, route, dict(handler.given), candidate.path, "1")
+        called = steps.run_step(call, handler.route, dict(handler.given or {}), handler.candidate.path, "1")
         done = await called if isinstance(called, Coroutine) else called
     response: Response | None = done.response
     assert response is not None, "the step has run"
