@@ -151,7 +151,9 @@ class FileStore:
                 with contextlib.suppress(OSError):  # it is gone, or Windows does not let it go
                     found = entry.stat(follow_symlinks=False)
                     if entry.name.endswith(PART) and found.st_mtime + _ABANDONED < time.time():
-                        _remove_abandoned(Path(entry.path))
+                        with Path(entry.path).open("rb") as file:
+                            if lock(file):
+                                Path(entry.path).unlink()
                     if self._is_old(found.st_mtime, _GRACE) and _is_ours(entry.name):
                         Path(entry.path).unlink()
                     elif not entry.name.endswith(".json"):
@@ -167,9 +169,3 @@ def _is_ours(name: str) -> bool:
     """Return True for the name of a stored file: an operator may have put another one into the folder."""
     owner, _, reference = name.removesuffix(".json").partition(".")
     return len(owner) == 32 and _REFERENCE.fullmatch(reference) is not None
-
-
-def _remove_abandoned(path: Path) -> None:
-    with path.open("rb") as file:
-        if lock(file):
-            path.unlink()

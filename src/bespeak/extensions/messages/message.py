@@ -145,6 +145,9 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     acknowledged_by: str | None = None  # agent or person that has acknowledged it
     ended: dict[str, Any] | None = None  # code and message of the reason why it was not published; None otherwise
 
+    def text(self) -> str:
+        return to_json(self)
+
     def message(self, origin_id: str, channel: str | None = None) -> Message:
         """Return the message that each recipient receives."""
         return Message(
@@ -198,7 +201,7 @@ def send(
     put = put_messages(origin_id, message, found.agents, kept_until=kept_until, share=share_of(found), required=limited)
     return (
         PutRecord(
-            *(origin_id, record_kind, origin.sender, SENT, to_json(origin)),
+            *(origin_id, record_kind, origin.sender, SENT, origin.text()),
             delay=0.0 if found.channels else None,
             lifetime=max(kept_until - now, KEPT),
             most=MOST_SENT if limited else None,

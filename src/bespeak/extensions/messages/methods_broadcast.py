@@ -46,16 +46,7 @@ from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.handling import (
-    check_content,
-    effects,
-    invalid_time,
-    new_id,
-    read_future,
-    refusal,
-    stateful,
-    to_json,
-)
+from bespeak.runtime.handling import check_content, effects, invalid_time, new_id, read_future, refusal, stateful
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.records import PutRecord, Record
 from bespeak.state.store.store import Command, Conflict
@@ -128,7 +119,7 @@ def compose_alert(
     ids = tuple(one.record_id for one in later)
     origin = msgspec.structs.replace(origin, pending=tuple(pending), later=ids, escalations=tuple(escalations))
     record = PutRecord(
-        *(alert_id, ALERT, origin.sender, SENT, to_json(origin)),
+        *(alert_id, ALERT, origin.sender, SENT, origin.text()),
         due=pending[0].at if pending else None,
         lifetime=end - now + KEPT,
         most=MOST_SENT,
@@ -229,7 +220,7 @@ async def publish(call: RoutedCall) -> Effects:
     state = SCHEDULED if at > now else PUBLISHED
     parts = [agent_id, name, given.get("format"), given["content"]]
     key = hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
-    record = (new_id("pub"), PUBLICATION, agent_id, state, to_json(origin), key)
+    record = (new_id("pub"), PUBLICATION, agent_id, state, origin.text(), key)
     full = f"The agent has {MOST_SENT} publications that are still kept, the maximum."
     repeated = "The agent has published this content on the channel already."
     return effects(
@@ -332,7 +323,7 @@ class Fanout:
         later = bool(rest) and rest[0].at > now
         return Advance(
             *(record.record_id, record.fence, record.state, state),
-            to_json(msgspec.structs.replace(origin, pending=rest)),
+            msgspec.structs.replace(origin, pending=rest).text(),
             due=rest[0].at if later else None,
             delay=_LEASE if rest and not later else None,
             messages=messages,
@@ -346,7 +337,7 @@ class Fanout:
             return None
         _logger.info("%s is not published: %s", record.record_id, judged.message)
         ended = {"code": judged.code, "message": judged.message}
-        text = to_json(msgspec.structs.replace(origin, pending=(), ended=ended))
+        text = msgspec.structs.replace(origin, pending=(), ended=ended).text()
         return Advance(record.record_id, record.fence, record.state, STOPPED, text)
 
 

@@ -209,7 +209,7 @@ class ConfirmMessage(Command, frozen=True):
             if sent is not None:
                 origin = msgspec.structs.replace(decode_origin(sent.data), acknowledged_by=record.owner)
                 withdrawn = commands.Withdraw(origin.later, origin.held)
-                yield from commands.AcknowledgeAlert(sent.record_id, to_json(origin), withdrawn).steps()
+                yield from commands.AcknowledgeAlert(sent.record_id, origin.text(), withdrawn).steps()
         return done
 
 

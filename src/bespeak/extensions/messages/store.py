@@ -9,18 +9,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import msgspec
 
 from bespeak.state.store.commands.records import COLUMNS, PutRecord, Record, list_where, put_with, topic_of
-from bespeak.state.store.store import (
-    Command,
-    Conflict,
-    Grouping,
-    Notify,
-    Result,
-    Statement,
-    Steps,
-    read_all,
-    read_number,
-    read_one,
-)
+from bespeak.state.store.store import Command, Conflict, Grouping, Notify, Result, Statement, Steps, read_all, read_one
 
 OUTBOX_TOPIC: Final = "outbox"  # topic to watch for new messages
 
@@ -65,13 +54,13 @@ class PutOutbox(Command, frozen=True):
     delay: float = 0.0  # seconds until it may be claimed
 
     def steps(self) -> Result[int]:
-        position = yield from read_number(
+        rows = yield Statement(
             "INSERT INTO outbox (topic, recipient, payload, created, due, fence, attempts) "
             "VALUES (?, ?, ?, {now}, {now} + ?, 0, 0) RETURNING position",
-            *(self.topic, self.recipient, self.payload, self.delay),
+            (self.topic, self.recipient, self.payload, self.delay),
         )
         yield Notify(OUTBOX_TOPIC)
-        return position
+        return int(rows[0][0])
 
 
 class ClaimOutbox(Command, frozen=True):

@@ -22,8 +22,7 @@ from bespeak.extensions.monitors.retries import MOST_ATTEMPTS, KeptCall, Retries
 from bespeak.extensions.monitors.store import ACTIVE, AGENT, ENDPOINT, FAILED, MONITOR, SERVER, SUCCEEDED, PutMonitor
 from bespeak.extensions.workflows.engine import Workflow
 from bespeak.extensions.workflows.procedures import find_procedure
-from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
-from bespeak.extensions.workflows.spec import StepSpec, repeat_commands
+from bespeak.extensions.workflows.spec import StepSpec, outcome_of, receipt_steps, repeat_commands
 from bespeak.extensions.workflows.start import find_run, find_uncallable, read_steps
 from bespeak.extensions.workflows.states import COMPLETED
 from bespeak.extensions.workflows.states import FAILED as WORKFLOW_FAILED

@@ -19,17 +19,9 @@ from bespeak.contract.participant import CHECKS
 from bespeak.errors import StoreError
 from bespeak.extensions.messages.message import KEPT, Message, put_messages
 from bespeak.extensions.messages.posting import Posting, post
+from bespeak.extensions.monitors import store as commands
 from bespeak.extensions.monitors.health import FAILING, WINDOW, CallStatistics, Summary, examine, judge
-from bespeak.extensions.monitors.store import (
-    ACTIVE,
-    AGENT,
-    ENDPOINT,
-    MONITOR,
-    RECORD,
-    SERVER,
-    NoteVersion,
-    WakeMonitors,
-)
+from bespeak.extensions.monitors.store import ACTIVE, AGENT, ENDPOINT, MONITOR, RECORD, SERVER
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_canonical_id
@@ -430,7 +422,7 @@ class Monitors:
         after, news = found
         done = await self._store.do(
             self._change(record, after, changed=True),
-            NoteVersion(record.record_id, after.version),
+            commands.NoteVersion(record.record_id, after.version),
             *(command for one in news for command in self._tell(record, monitor, one)),
         )
         if isinstance(done, Conflict) and done.reason == "inbox-full":
@@ -484,7 +476,7 @@ class Monitors:
         while self._changed:
             agents, began = self._changed.pop(), time.monotonic()
             try:
-                await self._store.do(WakeMonitors(agents=agents))
+                await self._store.do(commands.WakeMonitors(agents=agents))
             except StoreError as error:
                 _logger.info("could not look for monitors that are behind: %s", error)
             await asyncio.sleep(max(_CALM, _SHARE * (time.monotonic() - began)))

@@ -18,6 +18,7 @@ from bespeak.terminal.console import json_option, limit_option, line, print_resu
 from bespeak.terminal.target_store import store_options, visit_store
 
 _MOST: Final = 10_000
+_AMOUNTS: Final = ("balance", "credit", "amount")
 
 
 @click.command(short_help="Show the accounts of purchases.")
@@ -37,27 +38,15 @@ def ledger(*, target: str, override: str | None, account: str | None, limit: int
 
     accounts, entries, faults = visit_store(target, override, look)
     accounts = [one for one in accounts if account in (None, one.account)]
-    print_result(_as_dict(accounts, entries, faults), _lines(accounts, entries, faults), as_json=as_json)
+    told = {"accounts": [_tell(one) for one in accounts], "entries": [_tell(one) for one in entries], "faults": faults}
+    print_result(told, _lines(accounts, entries, faults), as_json=as_json)
     return EXIT_REFUSED if faults else EXIT_GOOD
 
 
-def _as_dict(accounts: list[Account], entries: list[LedgerEntry], faults: list[str]) -> dict[str, Any]:
-    return {
-        "accounts": [
-            msgspec.structs.asdict(one)
-            | {"balance": _value(one.balance, one.currency), "credit": _value(one.credit, one.currency)}
-            for one in accounts
-        ],
-        "entries": [
-            msgspec.structs.asdict(one) | {"amount": _value(one.amount, one.currency), "at": write_instant(one.at)}
-            for one in entries
-        ],
-        "faults": faults,
-    }
-
-
-def _value(amount: int, currency: str) -> Any:
-    return Money(amount, currency).document()["value"]
+def _tell(one: Account | LedgerEntry) -> dict[str, Any]:
+    told = msgspec.structs.asdict(one)
+    told |= {name: Money(told[name], one.currency).document()["value"] for name in _AMOUNTS if name in told}
+    return told | ({"at": write_instant(one.at)} if isinstance(one, LedgerEntry) else {})
 
 
 def _lines(accounts: list[Account], entries: list[LedgerEntry], faults: list[str]) -> Iterator[Text]:

@@ -48,7 +48,6 @@ PREFIX: Final = "pur-"  # beginning of the ids of purchases, which are also thos
 MOST_ITEM: Final = 16 * 1024
 MOST_PURCHASES: Final = 100_000  # purchases of one agent that can be looked up
 _PURCHASE: Final = STANDARD["PURCHASE"]
-_LATER: Final = (("Retry-After", "5"),)
 
 
 @stateful
@@ -89,14 +88,10 @@ async def purchase(call: RoutedCall) -> Effects | Envelope:
 
     def make(state: str, now: Purchase) -> Command:
         delay, lifetime = purchases.times(state, now)
-        return PutRecord(
-            *(purchase_id, PURCHASE, owner, state, msgspec.json.encode(now).decode()),
-            # What is held in the store is one transaction with the answer under its key.
-            key=key if state == PENDING else None,
-            delay=delay,
-            lifetime=lifetime,
-            most=MOST_PURCHASES,
-        )
+        # What is held in the store is one transaction with the answer under its key.
+        made = (purchase_id, PURCHASE, owner, state, msgspec.json.encode(now).decode())
+        kept_as = key if state == PENDING else None
+        return PutRecord(*made, key=kept_as, delay=delay, lifetime=lifetime, most=MOST_PURCHASES)
 
     return await purchases.change(purchase_id, bought, make, lambda done: _tell(call, done), _CONFLICTS)
 
@@ -172,7 +167,6 @@ _CONFLICTS: Final[Conflicts] = {
     "": _PURCHASE.refuse("payment-refused", "The principal has no account here that can pay in this currency."),
 }
 _CANCEL: Final = STANDARD["CANCEL"]
-_NOT_FOUND: Final = Refused(status.NOT_FOUND, "target-not-found", "This agent has no hold with this target_id.")
 _ENDS: Final[Mapping[str, tuple[Stage, str]]] = {"accepted": (FULFIL, SETTLED), "rejected": (RELEASE, CANCELLED)}
 
 
@@ -188,7 +182,7 @@ async def confirm_hold(call: RoutedCall) -> Effects | Envelope:
     decision = call.input["status"]
     record = await purchases.find(call.input["target_id"])
     if record is None or record.owner not in (call.agent_id, call.principal.principal_id):
-        raise RefusedError(_NOT_FOUND)
+        raise refusal(status.NOT_FOUND, "target-not-found", "This agent has no hold with this target_id.")
     if decision not in _ENDS:
         raise invalid("status", "must be accepted or rejected for a hold; it expires if it is left alone.")
     bought = decode(record.data)
@@ -222,7 +216,7 @@ def _refuse_state(found: Mapping[str, Any]) -> Refused:
         return Refused(status.TIMEOUT, "hold-expired", "The hold has expired; make the purchase again.")
     if state == PENDING:
         message = "The payment provider is at work on this purchase; try again later."
-        return Refused(status.CONFLICT, "purchase-pending", message, headers=_LATER)
+        return Refused(status.CONFLICT, "purchase-pending", message, headers=(("Retry-After", "5"),))
     message = f"The purchase is {state}; a decision is final."
     return Refused(status.CONFLICT, "already-decided", message, {"purchase_status": state})
 

@@ -232,15 +232,12 @@ decode: Final = msgspec.json.Decoder(Purchase).decode
 KEPT: Final = 400 * 86400.0  # seconds for which an ended purchase can be looked up; the entries of the ledger stay
 _MOST_HOLDS: Final = 10  # unclear answers to a hold after which it is released instead of repeated
 _MOST_TRIES: Final = 5  # failures of a seller after a crash, after which the money is given back
-_GIVEN_UP: Final = {
-    FULFIL: _PURCHASE.refuse(
-        "fulfilment-failed",
-        "The seller could not deliver, and the money is released; buy again with a new Idempotency-Key.",
-    ),
-    RETURN: Refused(
-        status.SERVER_ERROR, "server-error", "The seller failed, and nothing was refunded; try again later."
-    ),
-}  # answers for a seller that fails, by phase
+_UNSOLD: Final = "The seller could not deliver, and the money is released; buy again with a new Idempotency-Key."
+_NOT_REFUNDED: Final = "The seller failed, and nothing was refunded; try again later."
+_GIVEN_UP: Final = {  # answers for a seller that fails, by phase
+    FULFIL: _PURCHASE.refuse("fulfilment-failed", _UNSOLD),
+    RETURN: Refused(status.SERVER_ERROR, "server-error", _NOT_REFUNDED),
+}
 _PAUSE: Final = 2.0  # seconds after the first unclear answer; twice as many after each further one
 _LONGEST_PAUSE: Final = 300.0
 _MOST_CARRIED: Final = 1_000  # purchases that one process continues at the same time
@@ -260,11 +257,9 @@ class Purchases:
     async def start(self) -> None:
         """Open the configured accounts; the store must be started."""
         for account in self.settings.accounts if self._provider.in_store else ():
-            opening, credit = account.money(account.opening), account.money(account.credit)
-            command = ledger.OpenAccount(
-                ledger.account_of(account.principal), account.currency, opening.minor, credit.minor
-            )
-            done = await self._store.do(command)
+            opening, credit = (account.money(text).minor for text in (account.opening, account.credit))
+            name = ledger.account_of(account.principal)
+            done = await self._store.do(ledger.OpenAccount(name, account.currency, opening, credit))
             if isinstance(done, Conflict):
                 raise ConfigError(f"The account of {account.principal} cannot be opened: {done.reason}.")
 
@@ -370,13 +365,9 @@ class Purchases:
         if (state, after.phase) != (record.state, decode(record.data).phase):
             after = msgspec.structs.replace(after, claims=record.fence)
         delay, lifetime = self.times(state, after)
-        return ChangeRecord(
-            *(record.record_id, (PURCHASE,), (record.state,), state),
-            version=record.version,
-            data=to_json(after),
-            delay=delay,
-            lifetime=lifetime,
-        )
+        times: dict[str, Any] = {"delay": delay, "lifetime": lifetime}
+        what = (record.record_id, (PURCHASE,), (record.state,), state)
+        return ChangeRecord(*what, version=record.version, data=to_json(after), **times)
 
     def _finish(self, task: asyncio.Task[Record]) -> None:
         name = task.get_name()

@@ -25,6 +25,10 @@ OPENING: Final = "opening"  # account that opening balances come from
 _MOST: Final = 2**62  # of a balance, and credit of the account that opening balances come from
 _SUMMED: Final = (HELD, SALES)  # accounts without a row
 _ARE_SUMMED: Final = "IN ('held', 'sales')"
+_OPEN: Final = (
+    "INSERT INTO ledger_accounts (account, currency, balance, credit) VALUES (?, ?, 0, ?) "
+    "ON CONFLICT DO NOTHING RETURNING 1"
+)
 _ENTRY: Final = "INSERT INTO ledger_entries (transaction_id, account, currency, amount, at)"
 # A transaction is posted if both its accounts accept it; which one does not, its steps tell. Accounts are locked in
 # order, so that two processes do not wait for each other.
@@ -82,11 +86,7 @@ class OpenAccount(Command, frozen=True):
 
     def steps(self) -> Steps:
         """Return True if the account is new, or the Conflict of its opening balance."""
-        rows = yield Statement(
-            "INSERT INTO ledger_accounts (account, currency, balance, credit) VALUES (?, ?, 0, ?) "
-            "ON CONFLICT DO NOTHING RETURNING 1",
-            (self.account, self.currency, self.credit),
-        )
+        rows = yield Statement(_OPEN, (self.account, self.currency, self.credit))
         if not rows:
             yield Statement(
                 "UPDATE ledger_accounts SET credit = ? WHERE account = ? AND currency = ?",
@@ -128,11 +128,7 @@ class MoveMoney(Command, frozen=True):
         """
         assert self.amount > 0
         if OPENING in (self.source, self.target):
-            yield Statement(
-                "INSERT INTO ledger_accounts (account, currency, balance, credit) VALUES (?, ?, 0, ?) "
-                "ON CONFLICT DO NOTHING",
-                (OPENING, self.currency, _MOST),
-            )
+            yield Statement(_OPEN, (OPENING, self.currency, _MOST))
         rows = yield Statement(
             "SELECT account, balance, credit FROM ledger_accounts WHERE currency = ? AND account IN (?, ?) "
             "ORDER BY account {lock}",
@@ -149,13 +145,14 @@ class MoveMoney(Command, frozen=True):
         found = {row[0]: row for row in rows}
         kept = {name: change for name, change in changes.items() if name not in _SUMMED}
         for name, change in kept.items():
+            told = {"account": name, "currency": self.currency}
             if name not in found:
-                return Conflict("no-account", {"account": name, "currency": self.currency})
+                return Conflict("no-account", told)
             _, balance, credit = found[name]
             if change < 0 and balance + change < -credit:
-                return Conflict("insufficient-funds", {"account": name, "currency": self.currency})
+                return Conflict("insufficient-funds", told)
             if not -_MOST <= balance + change <= _MOST:
-                return Conflict("too-much", {"account": name, "currency": self.currency})
+                return Conflict("too-much", told)
         for name, change in kept.items():
             yield Statement(
                 "UPDATE ledger_accounts SET balance = balance + ? WHERE account = ? AND currency = ?",
@@ -170,7 +167,6 @@ class MoveMoney(Command, frozen=True):
 class ListAccounts(Command, frozen=True):
     """List the accounts, by name."""
 
-    after: tuple[str, str] = ("", "")  # name and currency of the last account of the previous page
     limit: int = 100
 
     def steps(self) -> Result[list[Account]]:
@@ -179,9 +175,7 @@ class ListAccounts(Command, frozen=True):
             "SELECT account, currency, balance, credit FROM ("
             f"SELECT account, currency, balance, credit FROM ledger_accounts WHERE NOT account {_ARE_SUMMED} "
             "UNION ALL SELECT account, currency, CAST(sum(amount) AS BIGINT), 0 FROM ledger_entries "
-            f"WHERE account {_ARE_SUMMED} GROUP BY account, currency) AS listed "
-            "WHERE (account, currency) > (?, ?) ORDER BY account, currency LIMIT ?",
-            *self.after,
+            f"WHERE account {_ARE_SUMMED} GROUP BY account, currency) AS listed ORDER BY account, currency LIMIT ?",
             self.limit,
         )
 

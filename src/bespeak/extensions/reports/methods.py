@@ -23,7 +23,6 @@ from bespeak.extensions.reports.report import SOURCES, ReportContent, ReportScop
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import ACCEPT
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.call import RoutedCall
@@ -126,6 +125,9 @@ async def report(call: RoutedCall) -> Effects:
     document, document_id = ReportDocument.of(made.report_type, made.title, form, recipient, content), new_id("doc")
     state = WAITING if found.addresses or recipient.startswith(_CHANNEL) else DELIVERED if found.agents else STORED
     record = (document_id, KIND, agent_id, state, to_json(document))
+    most = f"The agent has {MOST_KEPT} documents, the maximum; they expire after {KEPT / 86400:g} days."
+    full = refusal(status.RATE_LIMITED, "too-many-documents", most, retry_after=3600).refused
+    no_room = "The recipient has no room for more messages."
     return effects(
         [PutRecord(*record, lifetime=KEPT, most=MOST_KEPT), *_deliver(call, document_id, document, found)],
         lambda _: {
@@ -137,17 +139,7 @@ async def report(call: RoutedCall) -> Effects:
             "recipient": recipient,
             "status": state,
         },
-        {
-            "too-many": Refused(
-                status.RATE_LIMITED,
-                "too-many-documents",
-                f"The agent has {MOST_KEPT} documents, the maximum; they expire after {KEPT / 86400:g} days.",
-                headers=(("Retry-After", "3600"),),
-            ),
-            "": _REPORT.refuse(
-                "delivery-unavailable", "The recipient has no room for more messages.", field="/recipient"
-            ),
-        },
+        {"too-many": full, "": _REPORT.refuse("delivery-unavailable", no_room, field="/recipient")},
     )
 
 
@@ -217,12 +209,10 @@ async def _run(call: RoutedCall, joined: Joined, scope: ReportScope) -> Any:
     try:
         return await run_function(call, route, given, number="1")
     except RefusedError as error:
+        places = {"/start": "/scope/from", "/end": "/scope/to"}
         for one in error.refused.details.get("violations", ()):
-            one["pointer"] = _PLACES.get(one["pointer"], f"/scope/filters{one['pointer']}")
+            one["pointer"] = places.get(one["pointer"], f"/scope/filters{one['pointer']}")
         raise
-
-
-_PLACES: Final = {"/start": "/scope/from", "/end": "/scope/to"}
 
 
 def _arguments(schema: Mapping[str, Any], scope: ReportScope) -> dict[str, Any]:

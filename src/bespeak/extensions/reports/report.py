@@ -149,14 +149,9 @@ class ReportScope(msgspec.Struct, frozen=True):
         if self.ids:
             return f"{len(self.ids)} records by id"
         filters = [f"{name}: {as_cell(value)}" for name, value in self.filters.items()]
-        return as_line(", ".join([self._range, *filters]))
-
-    @property
-    def _range(self) -> str:
-        if not self.start and self.end == _LATEST:
-            return ALL
         first = write_instant(self.start) if self.start else "the beginning"
-        return f"{first} to {write_instant(self.end) if self.end < _LATEST else 'now'}"
+        times = f"{first} to {write_instant(self.end) if self.end < _LATEST else 'now'}"
+        return as_line(", ".join([times if self.start or self.end != _LATEST else ALL, *filters]))
 
     def bounds(self, now: float, *, days: bool) -> tuple[str, str]:
         """Return start and end as timestamps, or as days. The end is not part of the range, so its day is the next."""
@@ -265,17 +260,18 @@ async def _purchases(call: RoutedCall, scope: ReportScope) -> Report | str:
     spent: list[tuple[str, float]] = []
     for record in records:
         bought = decode_purchase(record.data)
-        row: dict[str, Cell] = {
-            "Id": record.record_id,
-            "Time": write_instant(record.created),
-            "State": record.state,
-            "Item": as_cell(bought.item),
-            "Principal": as_cell(bought.principal_id),
-            "Amount": str(bought.money.amount),
-            "Currency": bought.money.currency,
-            "Refunded": str(Money(bought.refund or 0, bought.money.currency).amount),
-        }
-        rows.append(row)
+        rows.append(
+            {
+                "Id": record.record_id,
+                "Time": write_instant(record.created),
+                "State": record.state,
+                "Item": as_cell(bought.item),
+                "Principal": as_cell(bought.principal_id),
+                "Amount": str(bought.money.amount),
+                "Currency": bought.money.currency,
+                "Refunded": str(Money(bought.refund or 0, bought.money.currency).amount),
+            }
+        )
         spent.append((f"{record.state}, {bought.money.currency}", float(bought.money.amount)))
     return _table(rows, cut, "Amount by state and currency", sum_by(spent))
 

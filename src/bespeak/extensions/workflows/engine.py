@@ -16,22 +16,13 @@ import msgspec
 
 from bespeak.errors import StoreError
 from bespeak.extensions.workflows import states
+from bespeak.extensions.workflows import store as commands
 from bespeak.extensions.workflows.durable import DurableEngine
 from bespeak.extensions.workflows.functions import FunctionDrive
 from bespeak.extensions.workflows.journal import WorkflowJournal
 from bespeak.extensions.workflows.spec import Spec, decode, encode
 from bespeak.extensions.workflows.steps import StepsEngine
-from bespeak.extensions.workflows.store import (
-    BITS,
-    WORKFLOW,
-    Advance,
-    EndRun,
-    ReadAdvance,
-    ReadJournals,
-    ReadSteps,
-    ReleaseWorkflows,
-    StepRow,
-)
+from bespeak.extensions.workflows.store import BITS, WORKFLOW, Advance, StepRow
 from bespeak.extensions.workflows.turn import KEPT, tell_end
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, TASK_ID
 from bespeak.protocol.exchange.messages import PATIENCE, REPORT
@@ -87,7 +78,7 @@ class Workflows:
         """Follow the workflows of other processes; the store must be started."""
         self.store.watch(topic_of(WORKFLOW), self._tell)
         if self.store.sole:  # whoever held a lease is dead
-            await self._do(ReleaseWorkflows())
+            await self._do(commands.ReleaseWorkflows())
 
     async def close(self) -> None:
         """Stop driving. What has begun is due at once for others; for this server, when it starts again."""
@@ -159,7 +150,7 @@ class Workflows:
         ends = clock() + (within if patience is None else patience)
         while not found.has_ended:
             changed = self._changed
-            now: Advance = await self.store.read(ReadAdvance(workflow_id))
+            now: Advance = await self.store.read(commands.ReadAdvance(workflow_id))
             held = now.state in (states.WAITING, states.PAUSED, states.STOPPED)
             if report is not None and (now.done or held):
                 # Progress has to increase: a step that waits for somebody has begun.
@@ -185,7 +176,7 @@ class Workflows:
         record: Record | None = await self.store.read(FindRecord((WORKFLOW,), workflow_id))
         if record is None or (owner is not None and record.owner != owner):
             return None
-        return Workflow(record, decode(record.data), await self.store.read(ReadSteps(workflow_id)))
+        return Workflow(record, decode(record.data), await self.store.read(commands.ReadSteps(workflow_id)))
 
     async def find_id(self, owner: str, name: str) -> list[str]:
         """Return the ids of the workflows of an agent that an id or the Task-ID of the beginning call means.
@@ -205,7 +196,7 @@ class Workflows:
 
     async def take_over(self, records: Sequence[Record]) -> None:
         """Drive workflows that are due: their process died, their pause is over, or something was decided."""
-        journals = await self.store.read(ReadJournals(tuple(record.record_id for record in records)))
+        journals = await self.store.read(commands.ReadJournals(tuple(record.record_id for record in records)))
         loop = asyncio.get_running_loop()
         writing: list[asyncio.Task[Any]] = []
         for start in range(0, len(records), _AT_ONCE):
@@ -262,7 +253,7 @@ class Workflows:
         ended = journal.write(state, kept=KEPT)
         if spec.callback is None:
             return ended
-        return EndRun(ended, tell_end(spec, journal, state, self.dispatcher.server))
+        return commands.EndRun(ended, tell_end(spec, journal, state, self.dispatcher.server))
 
     def _make(self, spec: Spec, call: RoutedCall, journal: WorkflowJournal) -> DurableEngine:
         return (StepsEngine if spec.workflow is None else FunctionDrive)(self, spec, call, journal)

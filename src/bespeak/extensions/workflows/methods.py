@@ -33,9 +33,17 @@ from bespeak.contract.standard.orchestrate import LISTS
 from bespeak.extensions.workflows import start, states
 from bespeak.extensions.workflows.engine import Workflow, Workflows
 from bespeak.extensions.workflows.procedures import find_own_procedure, find_procedure
-from bespeak.extensions.workflows.receipts import outcome_of, ran_out, receipt_steps
 from bespeak.extensions.workflows.schedules import hash_nonce, is_schedule, pause_schedule, resume_schedule
-from bespeak.extensions.workflows.spec import Spec, StepSpec, decode, find_step, output_number
+from bespeak.extensions.workflows.spec import (
+    Spec,
+    StepSpec,
+    decode,
+    find_step,
+    outcome_of,
+    output_number,
+    ran_out,
+    receipt_steps,
+)
 from bespeak.extensions.workflows.store import WORKFLOW, JournalSteps, StepRow
 from bespeak.extensions.workflows.turn import KEPT
 from bespeak.protocol import status
@@ -47,17 +55,7 @@ from bespeak.runtime.bindings.composition import composed_calls, list_compositio
 from bespeak.runtime.bindings.participant import METHOD, Registered
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.extension import BuiltIn
-from bespeak.runtime.handling import (
-    Conflicts,
-    RefusedError,
-    effects,
-    invalid,
-    read_future,
-    read_time,
-    refusal,
-    stateful,
-    to_json,
-)
+from bespeak.runtime.handling import RefusedError, effects, invalid, read_future, read_time, refusal, stateful, to_json
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, Record, RemoveRecord
 from bespeak.state.store.store import Command
@@ -190,8 +188,9 @@ async def pause(call: RoutedCall) -> Effects:
     result = {"workflow_id": workflow_id, "status": states.PAUSED, "resumption_nonce": nonce}
     if resume_at is not None:
         result["resume_at"] = write_instant(resume_at)
-    conflicts: Conflicts = {"not-found": _PAUSE.refuse("workflow-not-found", unknown), "": _refuse_pause}
-    return effects(commands, lambda _: result, conflicts, partial(call.server.part("workflows").heed, workflow_id))
+    heed = partial(call.server.part("workflows").heed, workflow_id)
+    missing = _PAUSE.refuse("workflow-not-found", unknown)
+    return effects(commands, lambda _: result, {"not-found": missing, "": _refuse_pause}, heed)
 
 
 def _refuse_pause(found: Mapping[str, Any]) -> Refused:

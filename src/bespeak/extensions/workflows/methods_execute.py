@@ -26,8 +26,7 @@ from bespeak.contract.standard.orchestrate import RUNS
 from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.engine import Workflow
 from bespeak.extensions.workflows.methods import run_procedure
-from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
-from bespeak.extensions.workflows.spec import Spec
+from bespeak.extensions.workflows.spec import Spec, outcome_of, receipt_steps
 from bespeak.extensions.workflows.start import LONGEST, begin, check_steps, find_uncallable, place_of, read_steps
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names

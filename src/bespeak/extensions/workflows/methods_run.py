@@ -17,8 +17,7 @@ from bespeak.errors import ContractError
 from bespeak.extensions.workflows import methods, states
 from bespeak.extensions.workflows.engine import Workflows
 from bespeak.extensions.workflows.functions import Run, newest, options_of
-from bespeak.extensions.workflows.receipts import outcome_of
-from bespeak.extensions.workflows.spec import Spec
+from bespeak.extensions.workflows.spec import Spec, outcome_of
 from bespeak.extensions.workflows.start import RUNS_PATH, begin, check_input, check_scopes, find_run, read_callback
 from bespeak.extensions.workflows.store import SignalRun
 from bespeak.protocol import status

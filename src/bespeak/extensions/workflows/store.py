@@ -9,7 +9,7 @@ import msgspec
 from bespeak.extensions.workflows import states
 from bespeak.state.store.commands import records
 from bespeak.state.store.commands.records import SOON, TOPIC, topic_of, wake
-from bespeak.state.store.store import Command, Conflict, Grouping, Notify, Result, Row, Statement, Steps, read_all
+from bespeak.state.store.store import Command, Conflict, Grouping, Notify, Result, Statement, Steps, read_all
 
 WORKFLOW: Final = records.WORKFLOW
 END: Final = 0  # number of the row that says how the whole ended
@@ -54,8 +54,12 @@ _CHANGE: Final = """
 """
 
 
-def _state(_: Any, row: Row | None) -> Any:
-    return Conflict("claim-lost") if row is None else row[1]
+_NOTING: Final[dict[str, Any]] = {
+    "parts": _PARTS,
+    "after": _WRITE_MANY,
+    "answer": "SELECT n, state FROM {change}",
+    "result": lambda _, row: Conflict("claim-lost") if row is None else row[1],
+}
 
 
 def _write(workflow_id: str, rows: tuple[StepRow, ...]) -> Steps:
@@ -73,15 +77,12 @@ class NoteSteps(Command, frozen=True):
     guards: ClassVar[bool] = True
     grouping: ClassVar[Grouping | None] = Grouping(
         fields={"workflow_id": "text", "fence": "bigint"},
-        parts=_PARTS,
         # By the key alone: with the kind, too, PostgreSQL may read all workflows instead.
         change="""
             SELECT i.n, r.record_id, r.state FROM {input} AS i JOIN records AS r
             ON r.record_id = i.workflow_id AND r.fence = i.fence FOR SHARE OF r
         """,
-        after=_WRITE_MANY,
-        answer="SELECT n, state FROM {change}",
-        result=_state,
+        **_NOTING,
         rows=lambda command: (("steps", command.workflow_id, *(row.number for row in command.rows)),),
         shared=lambda command: ("records", command.workflow_id),
     )
@@ -113,7 +114,6 @@ class JournalSteps(Command, frozen=True):
             **dict.fromkeys(("lease", "delay", "kept"), "float8"),
             "fence": "bigint",
         },
-        parts=_PARTS,
         change=f"""
             UPDATE records AS r SET state = CASE WHEN r.state = i.expected THEN i.state ELSE r.state END,
                 version = r.version + 1, updated = {{now}}, expires = coalesce({{now}} + i.kept, r.expires),
@@ -122,9 +122,7 @@ class JournalSteps(Command, frozen=True):
             FROM {{input}} AS i WHERE r.record_id = i.workflow_id AND r.fence = i.fence
             RETURNING i.n, r.record_id, r.state
         """,
-        after=_WRITE_MANY,
-        answer="SELECT n, state FROM {change}",
-        result=_state,
+        **_NOTING,
         rows=lambda command: (("records", command.workflow_id),),
         topics=lambda command: command.topics,
     )

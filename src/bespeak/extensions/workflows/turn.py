@@ -30,8 +30,7 @@ from bespeak.extensions.workflows.journal import (
     open_case,
     raised,
 )
-from bespeak.extensions.workflows.receipts import tell_outcome
-from bespeak.extensions.workflows.spec import Spec, find_step
+from bespeak.extensions.workflows.spec import Spec, find_step, tell_outcome
 from bespeak.extensions.workflows.store import BITS, EndRun, ReadSignals, StepRow
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import BUDGET_LIMIT, CONFIRMATION_ID
