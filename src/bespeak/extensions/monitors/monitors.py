@@ -376,16 +376,13 @@ class Monitors:
     async def observe(self, call: RoutedCall, monitor: Monitor) -> tuple[Monitor, list[dict[str, Any]]] | Refused:
         """Look once; return the monitor with what it has seen now, and the changes that are worth telling."""
         look = await self._observer.look(call, monitor)
-        return look if isinstance(look, Refused) else await self._compare(monitor, look)
-
-    async def _compare(self, monitor: Monitor, look: Observation) -> tuple[Monitor, list[dict[str, Any]]] | Refused:
+        if isinstance(look, Refused):
+            return look
         seen, news = dict(monitor.seen), []
         for event in monitor.events:
             if event not in look.values:
                 continue
-            value = look.values[event]
-            before = seen.get(event, Seen())
-            beyond = False
+            value, before, beyond = look.values[event], seen.get(event, Seen()), False
             if monitor.threshold is not None:
                 if value is None:
                     continue

@@ -13,6 +13,7 @@ import msgspec
 
 from bespeak.errors import StoreError
 from bespeak.extensions.monitors.store import FAILED, KEPT_CALL, REPEATING, SCHEDULED, SUCCEEDED, KeepCall, ReleaseCalls
+from bespeak.extensions.workflows.methods import decode_body
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.messages import Connection, Request, Response
@@ -246,9 +247,4 @@ def restored(kept: KeptCall, caller: Call, connection: Connection) -> Call:
 
 
 def _answer(response: Response) -> Any:
-    if not response.body or len(response.body) > MOST_BODY:
-        return None
-    try:
-        return msgspec.json.decode(response.body)
-    except msgspec.DecodeError:
-        return None
+    return decode_body(response.body) if len(response.body) <= MOST_BODY else None

@@ -19,6 +19,7 @@ from bespeak.extensions.messages.message import MOST_CONTENT, Message, put_messa
 from bespeak.extensions.messages.posting import is_deliverable
 from bespeak.extensions.messages.recipients import is_unlisted
 from bespeak.extensions.monitors.monitors import find_fault, find_member, holds
+from bespeak.extensions.workflows.methods import decode_body
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.principal import is_canonical_id
@@ -414,7 +415,7 @@ async def _call_service(call: RoutedCall, handler: RouteHandler, decision: dict[
             raise refusal(_ROUTE, "handler-unavailable", message, handler=candidate.name)
         return None
     call.server.part("statistics").note(key, time.perf_counter() - began, answer.status)
-    return _tell(decision, answer.status, answer.body, lambda: _decode(answer.body))
+    return _tell(decision, answer.status, answer.body, lambda: decode_body(answer.body))
 
 
 def _tell(decision: dict[str, Any], code: int, body: bytes, output: Callable[[], Any]) -> Envelope | None:
@@ -422,14 +423,7 @@ def _tell(decision: dict[str, Any], code: int, body: bytes, output: Callable[[],
         return None
     if status.is_success(code):
         return Envelope({**decision, "delivered": True, "code": code, "output": output()})
-    found = _decode(body)
+    found = decode_body(body)
     error = found.get("error") if isinstance(found, dict) else None
     error = error if isinstance(error, dict) else {}
     return Envelope({**decision, "delivered": False, "code": code, "error": error})
-
-
-def _decode(body: bytes) -> Any:
-    try:
-        return msgspec.json.decode(body) if body else None
-    except (ValueError, RecursionError):
-        return None

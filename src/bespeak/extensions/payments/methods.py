@@ -127,7 +127,6 @@ def _tell(call: RoutedCall, done: Record) -> Envelope:
 
 
 def _check_failed(done: Record) -> None:
-    """Raise the reason for which a purchase has failed."""
     refused = decode(done.data).refused
     if done.state == FAILED and refused is not None:
         named = {**refused.details, "purchase_id": done.record_id}

@@ -58,8 +58,6 @@ def read_item(item: Any) -> tuple[str, dict[str, Any]]:
 
 
 class Sales:
-    """The sales of a service."""
-
     def __init__(self, server: Server, sales: Mapping[str, Joined], currencies: Iterable[str]) -> None:
         self._server = server
         self._sales = sales

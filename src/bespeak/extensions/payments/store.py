@@ -228,8 +228,6 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class CarriedOut(msgspec.Struct, frozen=True):
-    """The order was carried out."""
-
     reference: str | None = None
     commands: tuple[Command, ...] = ()  # for the transaction that records it; empty if it was done outside the store
 

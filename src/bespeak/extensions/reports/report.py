@@ -12,7 +12,6 @@ from bespeak.contract.limits import read_duration
 from bespeak.contract.schema.validation import non_finite
 from bespeak.errors import ContractError
 from bespeak.extensions.payments.purchases import PURCHASE
-from bespeak.extensions.payments.purchases import decode as decode_purchase
 from bespeak.extensions.payments.settings import Money
 from bespeak.extensions.workflows.store import WORKFLOW
 from bespeak.protocol.exchange.instant import read_instant, write_instant
@@ -205,6 +204,7 @@ def _is_name(value: Any) -> bool:
 
 
 _PAGE: Final = 250
+_OF_PURCHASE: Final = ("State", "Item", "Principal", "Amount", "Currency", "Refunded")
 _SENT: Final = ("notification", "alert", "broadcast", "publication", "delivery")  # kinds of what an agent has sent
 # Reads the data of a report, or says what is wrong with its scope.
 Gather = Callable[[RoutedCall, ReportScope], Awaitable[Report | str]]
@@ -239,8 +239,10 @@ def _table(rows: list[dict[str, Cell]], cut: bool, title: str, chart: dict[str, 
     return Report(tables=[Table(rows, truncated=cut)], charts=[Chart(title, chart)] if chart else [])
 
 
-def _reporting(kinds: tuple[str, ...], what: str, columns: tuple[str, ...], *, by: str) -> Gather:
-    """Make a source of records: the columns of each, and the one whose values are counted in the chart."""
+def _reporting(
+    kinds: tuple[str, ...], title: str, columns: tuple[str, ...], *by: str, amount: str | None = None
+) -> Gather:
+    """Make a source of records: the columns of each, and those by which the chart counts, or adds up an amount."""
 
     async def gather(call: RoutedCall, scope: ReportScope) -> Report | str:
         records, cut = await _own_records(call, kinds, scope)
@@ -249,31 +251,11 @@ def _reporting(kinds: tuple[str, ...], what: str, columns: tuple[str, ...], *, b
             content = record.content()
             values = {name: as_cell(_CELLS[name](record, content)) for name in columns}
             rows.append({"Id": record.record_id, "Time": write_instant(record.created), **values})
-        return _table(rows, cut, f"{what} by {by.lower()}", sum_by((str(row[by]), 1) for row in rows))
+        labels = (", ".join(str(row[name]) for name in by) for row in rows)
+        numbers = (1 if amount is None else float(str(row[amount])) for row in rows)
+        return _table(rows, cut, title, sum_by(zip(labels, numbers, strict=True)))
 
     return gather
-
-
-async def _purchases(call: RoutedCall, scope: ReportScope) -> Report | str:
-    records, cut = await _own_records(call, (PURCHASE,), scope)
-    rows: list[dict[str, Cell]] = []
-    spent: list[tuple[str, float]] = []
-    for record in records:
-        bought = decode_purchase(record.data)
-        rows.append(
-            {
-                "Id": record.record_id,
-                "Time": write_instant(record.created),
-                "State": record.state,
-                "Item": as_cell(bought.item),
-                "Principal": as_cell(bought.principal_id),
-                "Amount": str(bought.money.amount),
-                "Currency": bought.money.currency,
-                "Refunded": str(Money(bought.refund or 0, bought.money.currency).amount),
-            }
-        )
-        spent.append((f"{record.state}, {bought.money.currency}", float(bought.money.amount)))
-    return _table(rows, cut, "Amount by state and currency", sum_by(spent))
 
 
 async def _costs(call: RoutedCall, scope: ReportScope) -> Report | str:
@@ -333,13 +315,20 @@ _CELLS: Final[Mapping[str, Callable[[Record, Any], Any]]] = {
     "Severity": lambda _, content: content["severity"],
     "Correlation": lambda _, content: content.get("correlation_id"),
     "Data": lambda _, content: content["data"],
+    "Item": lambda _, content: content["item"],
+    "Principal": lambda _, content: content["principal_id"],
+    "Amount": lambda _, content: str(Money(**content["money"]).amount),
+    "Currency": lambda _, content: content["money"]["currency"],
+    "Refunded": lambda _, content: str(Money(content.get("refund") or 0, content["money"]["currency"]).amount),
     "Changed": lambda record, _: write_instant(record.updated),
 }  # cells of a record and its content, by column
 SOURCES: Final[Mapping[str, Gather]] = {  # the reports of every server, by type
-    "workflows": _reporting((WORKFLOW,), "Workflows", ("State", "Method", "Steps", "Changed"), by="State"),
-    "purchases": _purchases,
-    "messages": _reporting(_SENT, "Messages", ("Kind", "State", "Recipients", "Changed"), by="Kind"),
-    "log": _reporting(("log",), "Events", ("Event", "Severity", "Correlation", "Data"), by="Severity"),
+    "workflows": _reporting((WORKFLOW,), "Workflows by state", ("State", "Method", "Steps", "Changed"), "State"),
+    "purchases": _reporting(
+        *((PURCHASE,), "Amount by state and currency", _OF_PURCHASE, "State", "Currency"), amount="Amount"
+    ),
+    "messages": _reporting(_SENT, "Messages by kind", ("Kind", "State", "Recipients", "Changed"), "Kind"),
+    "log": _reporting(("log",), "Events by severity", ("Event", "Severity", "Correlation", "Data"), "Severity"),
     "costs": _costs,
     "data": _data,
 }

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
 import msgspec
@@ -65,34 +65,28 @@ def _one(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("workflow")(store_options(command))
 
 
-class _Wanted(NamedTuple):
-    """What a list is to have."""
+async def _find(
+    store: Store, *, kept: tuple[str, ...], limit: int, name: str | None, older: float, inputs: dict[str, str]
+) -> list[tuple[Record, Spec]]:
+    """Find workflows in some states that began `older` seconds ago or before."""
 
-    states: tuple[str, ...]
-    limit: int
-    name: str | None
-    older: float  # seconds since they began
-    inputs: dict[str, str]
-
-    async def read(self, store: Store) -> list[tuple[Record, Spec]]:
-        found: list[tuple[Record, Spec]] = []
-        after = (0.0, "")
-        while len(found) < self.limit:
-            page: list[Record] = await store.read(ListRecords(WORKFLOW, states=self.states, after=after, limit=_PAGE))
-            found += [(record, spec) for record in page if self._has(record, spec := decode(record.data))]
-            if len(page) < _PAGE:
-                break
-            after = (page[-1].created, page[-1].record_id)
-        return found[: self.limit]
-
-    def _has(self, record: Record, spec: Spec) -> bool:
-        if self.name is not None and self.name not in (spec.name, spec.method):
-            return False
+    def is_wanted(record: Record, spec: Spec) -> bool:
         given = [spec.given or {}, *(step.parameters for step in spec.steps)]
-        return record.created <= time.time() - self.older and all(
-            value in (one[name] if isinstance(one[name], str) else to_json(one[name]) for one in given if name in one)
-            for name, value in self.inputs.items()
+        is_named = name in (None, spec.name, spec.method) and record.created <= time.time() - older
+        return is_named and all(
+            value in (one[key] if isinstance(one[key], str) else to_json(one[key]) for one in given if key in one)
+            for key, value in inputs.items()
         )
+
+    found: list[tuple[Record, Spec]] = []
+    after = (0.0, "")
+    while len(found) < limit:
+        page: list[Record] = await store.read(ListRecords(WORKFLOW, states=kept, after=after, limit=_PAGE))
+        found += [(record, spec) for record in page if is_wanted(record, spec := decode(record.data))]
+        if len(page) < _PAGE:
+            break
+        after = (page[-1].created, page[-1].record_id)
+    return found[:limit]
 
 
 def _read_age(_: click.Context, __: click.Parameter, value: str | None) -> float:
@@ -133,14 +127,16 @@ def list_(*, target: str, override: str | None, state: str, watch: bool, as_json
     """
     if watch and as_json:
         raise click.UsageError("--watch shows lines for people; leave out --json")
-    wanted = _Wanted(() if state == "all" else (state,), **more)
+
+    async def wanted(store: Store) -> list[tuple[Record, Spec]]:
+        return await _find(store, kept=() if state == "all" else (state,), **more)
 
     async def look(store: Store) -> Look:
-        lines = [_list_line(record, spec) for record, spec in await wanted.read(store)]
+        lines = [_list_line(record, spec) for record, spec in await wanted(store)]
         return lines or [Text("no workflows" if state == "all" else f"no {state} workflows")], False
 
     if as_json:
-        print_json([_summary(*one) for one in visit_store(target, override, wanted.read)])
+        print_json([_summary(*one) for one in visit_store(target, override, wanted)])
     else:
         _look(target, override, look, watch=watch)
 

@@ -25,7 +25,6 @@ from bespeak.extensions.workflows.journal import (
     StepError,
     StepJournal,
     answered,
-    confirmation_of,
     digest_of,
     failed_row,
     interrupted_row,
@@ -451,7 +450,7 @@ class DurableEngine(Turn):
         key = f"{self.journal.workflow_id}-{asked.number}"
         noting = None if reads else StepJournal(self.journal, key, note, builtin=route.builtin)
         flags = APART if self._leaves > 1 else 0
-        parent = self._parent(confirmation_of(row))
+        parent = self._parent(row)
         called = self._dispatcher.run_step(parent, route, given, path, str(asked.number), flags=flags, journal=noting)
         try:
             answer = await (answer_of(called) if terms.timeout is None else _within(terms.timeout, answer_of(called)))

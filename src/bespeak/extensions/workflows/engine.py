@@ -23,7 +23,7 @@ from bespeak.extensions.workflows.journal import WorkflowJournal
 from bespeak.extensions.workflows.spec import Spec, decode, encode
 from bespeak.extensions.workflows.steps import StepsEngine
 from bespeak.extensions.workflows.store import BITS, WORKFLOW, Advance, StepRow
-from bespeak.extensions.workflows.turn import KEPT, tell_end
+from bespeak.extensions.workflows.turn import end_run
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, TASK_ID
 from bespeak.protocol.exchange.messages import PATIENCE, REPORT
 from bespeak.protocol.exchange.refusal import Refused
@@ -250,10 +250,7 @@ class Workflows:
         # What was done stays done: to undo it, too, needs authority.
         journal.refuse_next(len(spec.steps), call)
         state = states.CANCELLED if record.state == states.CANCELLING else states.FAILED
-        ended = journal.write(state, kept=KEPT)
-        if spec.callback is None:
-            return ended
-        return commands.EndRun(ended, tell_end(spec, journal, state, self.dispatcher.server))
+        return end_run(spec, journal, state, self.dispatcher.server)
 
     def _make(self, spec: Spec, call: RoutedCall, journal: WorkflowJournal) -> DurableEngine:
         return (StepsEngine if spec.workflow is None else FunctionDrive)(self, spec, call, journal)

@@ -196,8 +196,6 @@ class Run:
 
 
 class FunctionDrive(DurableEngine):
-    """Drives a workflow that is a function."""
-
     @property
     def _route(self) -> Route:
         return self._workflows.functions[self.spec.workflow or ""].routes[str(self.spec.version)]

@@ -221,13 +221,6 @@ def fault_error(fault: Fault) -> StepError:
     return StepError({"code": code, "message": fault.message})
 
 
-def confirmation_of(earlier: StepRow | None) -> str | None:
-    if earlier is None or earlier.state != states.WAITING:
-        return None
-    found = msgspec.json.decode(earlier.output).get("confirmation_id")
-    return found if isinstance(found, str) else None
-
-
 def digest_of(asked: Asked) -> int:
     """Return the checksum of an input that is JSON already."""
     return zlib.crc32(asked.given) if type(asked.given) is bytes else 0

@@ -67,13 +67,11 @@ _CHAIN: Final = STANDARD["CHAIN"]
 @stateful
 async def chain(call: RoutedCall) -> Envelope:
     """Answer CHAIN /: the receipt when it has ended, or 202 if that takes long."""
-
-    def refuse(fault: Fault) -> RefusedError:
-        return refusal(_CHAIN, "invalid-chain", fault.message, **start.place_of(fault))
-
     given = call.input
     more = {"propagates": given.get("context_propagation", False), "result": given.get("output")}
-    spec = await _spec(call, "steps", refuse, **more, on_failure=given.get("on_failure", "abort"))
+    more |= {"on_failure": given.get("on_failure", "abort")}
+    wrong = partial(refusal, _CHAIN, "invalid-chain")
+    spec = await _spec(call, "steps", lambda fault: wrong(fault.message, **start.place_of(fault)), **more)
     return await start.begin(call, spec, _tell)
 
 
@@ -111,13 +109,9 @@ _BATCH: Final = STANDARD["BATCH"]
 @stateful
 async def batch(call: RoutedCall) -> Envelope:
     """Answer BATCH /: the outcome of every call."""
-
-    def refuse(fault: Fault) -> RefusedError:
-        return invalid("calls", f"cannot be run. {fault.message}")
-
-    given = call.input
-    parallel = given.get("execution_mode", "parallel") == "parallel"
-    spec = await _spec(call, "calls", refuse, parallel=parallel, partial=given.get("partial_success", False))
+    parallel = call.input.get("execution_mode", "parallel") == "parallel"
+    more = {"parallel": parallel, "partial": call.input.get("partial_success", False)}
+    spec = await _spec(call, "calls", lambda fault: invalid("calls", f"cannot be run. {fault.message}"), **more)
     return await start.begin(call, spec, _batch_tell)
 
 
@@ -383,7 +377,7 @@ async def _repeated(call: Call, task_id: str) -> list[Any] | Fault:
         found = None if server.part("retries") is None else await server.part("retries").find(agent_id, task_id)
         if found is not None:
             kept = found[1]
-            return [{"method": kept.method, "path": kept.path, "parameters": _body(kept.body)}]
+            return [{"method": kept.method, "path": kept.path, "parameters": decode_body(kept.body)}]
     return Fault(f"this agent has no call with the Task-ID {task_id[:80]!r} that can be repeated")
 
 
@@ -392,8 +386,9 @@ def _plain(steps: Sequence[StepSpec]) -> list[Any]:
     return [msgspec.to_builtins(step) for step in steps]
 
 
-def _body(body: bytes) -> Any:
+def decode_body(body: bytes) -> Any:
+    """Return the JSON value of a body; None if it has none."""
     try:
         return msgspec.json.decode(body) if body else None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None

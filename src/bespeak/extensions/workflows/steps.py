@@ -182,7 +182,6 @@ class StepsEngine(DurableEngine):
         return Terms(method=step.method, path=step.path, route=route, **bounds)
 
     async def _wait(self, number: int, step: StepSpec, values: Values) -> str:
-        """Wait for a time or a person."""
         approval = step.approve
         if approval is None:
             until: Any = 0.0 if number in self.journal.rows else step.delay or 0.0
@@ -202,7 +201,6 @@ class StepsEngine(DurableEngine):
         return answer
 
     async def _nested(self, number: int, step: StepSpec, block: Block, values: Values, policy: str) -> str:
-        """Run the steps inside a step."""
         row, base = self.journal.rows.get(number), number << BITS
         if row is not None and row.state == states.DONE:
             return row.output
@@ -257,7 +255,6 @@ class StepsEngine(DurableEngine):
         return resolve(value, values, {}, self._room)
 
     async def _make(self, value: Any, values: Values) -> Any:
-        """Replace references and expressions."""
         computed = {text: self._room.take(await self._evaluate(text, values)) for text in expressions_in(value)}
         return resolve(value, values, computed, self._room)
 

@@ -254,8 +254,6 @@ class SignalRun(Command, frozen=True):
 
 
 class ReadSteps(Command, frozen=True):
-    """Read the journal of a workflow."""
-
     workflow_id: str
 
     def steps(self) -> Result[list[StepRow]]:
@@ -279,8 +277,6 @@ class ReadSignals(Command, frozen=True):
 
 
 class ReadJournals(Command, frozen=True):
-    """Read the journals of workflows."""
-
     workflow_ids: tuple[str, ...]
 
     def steps(self) -> Result[dict[str, list[StepRow]]]:
@@ -297,8 +293,6 @@ class ReadJournals(Command, frozen=True):
 
 
 class Advance(msgspec.Struct, frozen=True):
-    """How far a workflow is."""
-
     state: str
     due: float | None
     done: int  # steps that have ended

@@ -159,7 +159,6 @@ class Turn(Engine):
         return Terms(method=undo["method"], path=undo["path"]), known
 
     async def _take_back(self, state: str) -> None:
-        """Undo what was done, and end."""
         await self.undo_rows(lambda number: number > 0)
         await self._write(state)
 
@@ -171,7 +170,8 @@ class Turn(Engine):
             try:
                 undo = await self.undo_of(row)
             except StepError as error:
-                failed: StepRow | None = _failing(row, 0, to_json(error.error))
+                output = to_json(error.error)
+                failed: StepRow | None = msgspec.structs.replace(row, state=states.FAILED, code=0, output=output)
             else:
                 if undo is None:
                     continue
@@ -207,7 +207,8 @@ class Turn(Engine):
         assert response is not None, "the step has been answered"
         if status.is_success(response.status):
             return None
-        return _failing(row, response.status, failed_row(row.number, row.attempt, response).output)
+        failed = failed_row(row.number, row.attempt, response)
+        return msgspec.structs.replace(row, state=states.FAILED, code=failed.code, output=failed.output)
 
     async def _escalate(self, row: StepRow) -> StepRow:
         """Open a case about a failure; return the row that waits for its decision."""
@@ -228,10 +229,11 @@ class Turn(Engine):
             return msgspec.structs.replace(row, state=states.FAILED, code=0, waits_for=None)
         return None if case.state == ACCEPTED else row
 
-    def _parent(self, confirmation: str | None) -> RoutedCall:
+    def _parent(self, row: StepRow | None) -> RoutedCall:
         """Return the call on whose behalf a step runs, with the confirmation that it waited for."""
-        outer = self.call
-        if confirmation is None:
+        outer, waited = self.call, row if row is not None and row.state == states.WAITING else None
+        confirmation = None if waited is None else _decode(waited.output).get("confirmation_id")
+        if not isinstance(confirmation, str):
             return outer
         headers = {**outer.request.headers, CONFIRMATION_ID: confirmation}
         call = Call(msgspec.structs.replace(outer.request, headers=headers), outer.server)
@@ -289,11 +291,7 @@ class Turn(Engine):
                     composing.spent[unit] = composing.spent.get(unit, Decimal()) + amount * times
 
     def ending(self, state: str) -> Note:
-        """Return the command that ends the workflow, and tells its callback."""
-        noted = self.journal.write(state, kept=KEPT)
-        if self.spec.callback is None:
-            return noted
-        return EndRun(noted, tell_end(self.spec, self.journal, state, self.call.server))
+        return end_run(self.spec, self.journal, state, self.call.server)
 
     async def _write(self, state: str, *, delay: float | None = None) -> None:
         await self._do_noted(self.ending(state) if state in states.ENDED else self.journal.write(state, delay=delay))
@@ -487,12 +485,11 @@ class Turn(Engine):
             await self._admit(asked.number)
 
 
-def _failing(row: StepRow, code: int, output: str) -> StepRow:
-    return msgspec.structs.replace(row, state=states.FAILED, code=code, output=output)
-
-
-def tell_end(spec: Spec, journal: WorkflowJournal, state: str, server: Server) -> Command:
-    """Return the posting that tells the callback of a workflow how it ended."""
+def end_run(spec: Spec, journal: WorkflowJournal, state: str, server: Server) -> Note:
+    """Return the command that ends a workflow, and tells its callback how."""
+    noted = journal.write(state, kept=KEPT)
+    if spec.callback is None:
+        return noted
     from bespeak.extensions.messages.posting import Posting, post  # noqa: PLC0415 - few workflows have a callback
 
     told: dict[str, Any] = {"workflow_id": journal.workflow_id, "status": state}
@@ -500,7 +497,7 @@ def tell_end(spec: Spec, journal: WorkflowJournal, state: str, server: Server) -
     server_id = server.registrar.service.identity.server_id
     # One workflow ends once, so that its callback can recognise a posting that comes twice.
     posting = Posting(f"posting-{journal.workflow_id}", "callback", server_id, told, recipient=spec.authority.agent_id)
-    return post(spec.callback or "", posting)
+    return EndRun(noted, post(spec.callback, posting))
 
 
 def _place(row: StepRow) -> int:
