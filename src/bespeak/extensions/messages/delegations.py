@@ -45,8 +45,6 @@ _MOST_PER_DELEGATE: Final = 100  # offers of one delegator that one delegate has
 
 
 class Delegation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Content of the record of a delegation."""
-
     delegation_id: str
     delegate: str  # Agent-ID, or inbox of a person
     expires: float

@@ -28,7 +28,6 @@ _MAILBOX: Final = re.compile(
     r"(?P<domain>(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)"
 )
 _LONGEST: Final = 254
-_LONGEST_SUBJECT: Final = 200
 _FAREWELL: Final = 1.0  # seconds for the end of a conversation whose message is delivered
 
 
@@ -88,7 +87,7 @@ class Mail:
         subject = posting.subject or f"{posting.kind} from {self._server_id}"
         # One header line: a line break would begin another header.
         printable = "".join(character if character.isprintable() else " " for character in subject)
-        message["Subject"] = " ".join(printable.split())[:_LONGEST_SUBJECT]
+        message["Subject"] = " ".join(printable.split())[:200]
         message["Date"] = formatdate()
         # The same for all attempts, so that a mailbox can drop duplicates.
         host = re.sub(r"[^A-Za-z0-9.-]", "-", self._server_id)[:200] or "localhost"
@@ -102,7 +101,6 @@ class Mail:
 
 
 def _attach(message: EmailMessage, document: Mapping[str, Any]) -> None:
-    """Add a report as a file, with a few lines about it."""
     about = f"{document['title']}\n\n{document['file_name']}, {document['bytes']} bytes, {document['digest']}\n"
     message.set_content(_text(about))
     content = document["text"].encode() if "text" in document else base64.b64decode(document["base64"])

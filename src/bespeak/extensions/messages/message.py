@@ -149,7 +149,6 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
         return to_json(self)
 
     def message(self, origin_id: str, channel: str | None = None) -> Message:
-        """Return the message that each recipient receives."""
         return Message(
             sender=self.sender,
             kind=self.kind,

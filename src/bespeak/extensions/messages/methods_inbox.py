@@ -38,7 +38,6 @@ from bespeak.runtime.methods.cases import CASES
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
 from bespeak.state.store.store import Command, Conflict, Steps
 
-_USUAL: Final = 20
 _MOST_BYTES: Final = 1024 * 1024  # bytes of a page that has more than one message
 _CURSOR: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)~([!-~]{1,128})")
 _FIRST: Final = "0~-"  # cursor of the first page
@@ -48,7 +47,7 @@ _FIRST: Final = "0~-"  # cursor of the first page
 async def messages(call: RoutedCall) -> Envelope:
     """Answer QUERY /messages. Reading changes nothing, so that an answer that is lost loses no message."""
     assert call.server.store is not None
-    given, limit = call.input, call.input.get("limit", _USUAL)
+    given, limit = call.input, call.input.get("limit", 20)
     cursor = _CURSOR.fullmatch(given.get("after", _FIRST))
     if cursor is None:
         raise invalid("after", "is not a cursor; send what `next` of the previous page says.")

@@ -79,7 +79,6 @@ class People:
         raise refusal(status.NOT_FOUND, error, f"{message}; people: {', '.join(known)}.", field=field, people=known)
 
     def names(self, call: RoutedCall) -> list[str]:
-        """Return the names that a caller may send to."""
         return sorted(name for name in self._people if self.find(name, call) is not None)
 
 

@@ -164,8 +164,6 @@ def _remember(calls: dict[Key, deque[_T]], key: Key, call: _T, most: int) -> Non
 
 
 class CallStatistics:
-    """A subscriber of exchanges."""
-
     def __init__(self) -> None:
         self._seen: dict[Key, deque[_ObservedCall]] = {}
         self._running: Counter[Key] = Counter()

@@ -90,7 +90,6 @@ async def monitor(call: RoutedCall) -> Effects:
 
 
 async def _read(call: RoutedCall) -> Monitor:
-    """Read the input into a monitor that has not looked yet."""
     given, agent_id = call.input, call.agent_id or ""
     for member in ("target", "threshold"):
         if len(msgspec.json.encode(given.get(member))) > MOST_TARGET:
@@ -344,7 +343,6 @@ class _Estimate(NamedTuple):
 
     @property
     def confidence(self) -> float:
-        """Share of certainty."""
         return max(_DECLARED if self.is_declared else 0.0, min(self.samples / (self.samples + _HALF), _MOST))
 
 

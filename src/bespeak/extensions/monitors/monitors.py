@@ -198,8 +198,6 @@ def is_news(threshold: Any, *, was: bool, now: bool) -> bool:
 
 
 GONE: Final = "gone"  # state of a record or an agent that is not there any more
-_AVAILABLE: Final = "available"
-_INVALID: Final = "input-validation-failed"
 _FRESH: Final = 1.0  # seconds for which an examination of the server is good enough
 _MOST_VALUE: Final = 4096  # maximum bytes of a value that is stored and told; of a larger one it is the digest
 _AUTHORITY_LOST: Final = frozenset(
@@ -279,7 +277,7 @@ class Observer:
         views[self._name] = View(now, self._statistics.summarize(found.route.endpoint.key))
         total = sum((view.summary for view in views.values()), Summary())
         values: dict[str, Any] = {
-            AVAILABILITY: FAILING if total.failed * 2 > total.calls else _AVAILABLE,
+            AVAILABILITY: FAILING if total.failed * 2 > total.calls else "available",
             ERROR_RATE: total.failed / total.calls if total.calls else 0.0,
             LATENCY: total.seconds / total.calls if total.calls else None,
         }
@@ -309,7 +307,7 @@ class Observer:
             return find_member(done.output, target.select) if target.select else done.output
         error = msgspec.json.decode(done.response.body).get("error", {})
         # Other refusals may pass: they are about the state of things.
-        if code in _AUTHORITY_LOST or error.get("code") == _INVALID:
+        if code in _AUTHORITY_LOST or error.get("code") == "input-validation-failed":
             return Refused(code, error.get("code", "refused"), error.get("message", "The call was refused."))
         return MISSING
 

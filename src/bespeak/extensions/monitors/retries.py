@@ -67,7 +67,6 @@ _decode = msgspec.json.Decoder(KeptCall).decode
 
 
 def call_id(agent_id: str, task_id: str) -> str:
-    """Return the id of the record of a task of an agent."""
     return "call-" + hashlib.sha256(f"{agent_id}\n{task_id}".encode(errors="surrogatepass")).hexdigest()[:32]
 
 
@@ -96,7 +95,6 @@ class Retries:
         )
 
     def note(self, call: RoutedCall, response: Response) -> KeepCall:
-        """Return the command that keeps a call with its answer."""
         request, agent_id = call.request, call.agent_id or ""
         task_id = request.headers[names.TASK_ID]
         record_id = call_id(agent_id, task_id)
@@ -145,7 +143,6 @@ class Retries:
         await cancel_tasks(*self._carried.values())
 
     def schedule(self, record: Record, kept: KeptCall, delay: float) -> ChangeRecord:
-        """Return the command that lets a call be repeated after some seconds."""
         return _change(record.record_id, (FAILED,), SCHEDULED, kept, version=record.version, delay=delay)
 
     async def repeat(self, record: Record, kept: KeptCall, call: Call) -> KeptCall | None:
@@ -173,7 +170,6 @@ class Retries:
         return ended
 
     async def _hold(self, record_id: str) -> None:
-        """Say that a repetition goes on, while it does."""
         while True:
             await asyncio.sleep(LEASE / 3)
             try:

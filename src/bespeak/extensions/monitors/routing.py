@@ -36,7 +36,6 @@ AGENT: Final = "agent"
 ENDPOINT: Final = "endpoint"
 SERVICE: Final = "service"
 MOST_CANDIDATES: Final = 64 * 1024  # maximum bytes of all candidates
-_AGTP: Final = "agtp://"
 _MEMBERS: Final = frozenset({"agent", "service", "method", "path", "attributes", "when"})
 _LONGEST: Final = 1000
 _METHOD: Final = re.compile(METHOD["pattern"])
@@ -103,7 +102,7 @@ def _read(texts: dict[str, str], common: dict[str, Any], position: int) -> Route
     address = texts.get("service", "")
     if not address:
         return RouteCandidate(name=call, kind=ENDPOINT, method=texts["method"], path=path, **common)
-    if not address.startswith(_AGTP):
+    if not address.startswith("agtp://"):
         return "names a service that is not written as agtp://host"
     called: dict[str, Any] = {"method": texts["method"], "path": path, "address": address}
     return RouteCandidate(name=f"{address} {call}", kind=SERVICE, **called, **common)
@@ -283,7 +282,6 @@ NOTICE: Final = "routed"  # kind of the messages by which agents receive items
 _ROUTE: Final = STANDARD["ROUTE"]
 _UNREACHED: Final = frozenset({status.UNAVAILABLE, status.RATE_LIMITED})  # the handler has not taken the item
 _MOST_TOLD: Final = 10  # candidates whose faults a refusal tells
-_NOT_CONNECTED: Final = "upstream_connection_error"
 
 
 @stateful
@@ -398,7 +396,7 @@ async def _call_endpoint(
     response: Response | None = done.response
     assert response is not None, "the step has run"
     statistics.note(handler.key, time.perf_counter() - began, response.status)
-    if response.code == _NOT_CONNECTED:
+    if response.code == "upstream_connection_error":
         return None
     return _tell(decision, response.status, response.body, lambda: done.output)
 

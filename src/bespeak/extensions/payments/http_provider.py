@@ -34,8 +34,6 @@ _decode = msgspec.json.Decoder(_ProviderAnswer).decode
 
 
 class HttpProvider:
-    """Sends orders to the address that the operator configured."""
-
     in_store = False
 
     def __init__(self, address: str, token: str, timeout: float) -> None:

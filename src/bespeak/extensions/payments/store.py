@@ -165,8 +165,6 @@ class MoveMoney(Command, frozen=True):
 
 
 class ListAccounts(Command, frozen=True):
-    """List the accounts, by name."""
-
     limit: int = 100
 
     def steps(self) -> Result[list[Account]]:
@@ -266,7 +264,6 @@ class LedgerProvider:
     in_store = True
 
     async def carry_out(self, phase: Phase, order: Order) -> CarriedOut:
-        """Move the money between the principal, the held money and the sales."""
         own = account_of(order.principal_id)
         ways = {"hold": (own, HELD), "settle": (HELD, SALES), "release": (HELD, own), "refund": (SALES, own)}
         source, target = ways[phase]

@@ -15,15 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from bespeak.extensions.workflows import states
-from bespeak.extensions.workflows.schedules import (
-    ACTIVE,
-    MOST_SCHEDULES,
-    PREFIX,
-    SCHEDULE,
-    pause_change,
-    read_schedule,
-    resume_change,
-)
+from bespeak.extensions.workflows.schedules import MOST_SCHEDULES, SCHEDULE, pause_change, read_schedule, resume_change
 from bespeak.extensions.workflows.spec import Spec, decode, groups_of, repeat_commands
 from bespeak.extensions.workflows.store import BESIDE, END, WORKFLOW, ForgetSteps, ReadSteps, SignalRun, StepRow
 from bespeak.extensions.workflows.timeline import STYLES, draw_lines, draw_mermaid, draw_svg
@@ -265,25 +257,27 @@ def list_schedules(*, target: str, override: str | None, as_json: bool) -> None:
     print_result({"schedules": found}, lines or [Text("no schedules")], as_json=as_json)
 
 
-def _change_schedule(verb: str, text: str, state: str, change: Callable[[Record], Command]) -> None:
+def _change_schedule(verb: str, text: str, change: Callable[[Record], ChangeRecord]) -> None:
     @schedules.command(verb, help=text)
     @click.argument("name")
     @store_options
     def command(name: str, target: str, override: str | None) -> None:
-        async def do(store: Store) -> None:
-            record: Record | None = await store.read(FindRecord((SCHEDULE,), PREFIX + name.removeprefix(PREFIX)))
+        async def do(store: Store) -> str:
+            record_id = f"{SCHEDULE}:{name.removeprefix(f'{SCHEDULE}:')}"
+            record: Record | None = await store.read(FindRecord((SCHEDULE,), record_id))
             if record is None:
                 raise CommandFailedError(f"schedule {name!r} not found; see `bespeak workflows schedules list`")
-            await _do(store, record.record_id, change(record))
+            changed = change(record)
+            await _do(store, record_id, changed)
+            return changed.state
 
-        visit_store(target, override, do)
-        click.echo(f"schedule {name} is {state}")
+        click.echo(f"schedule {name} is {visit_store(target, override, do)}")
 
 
 _PAUSES = "Let no run of a schedule begin until it is resumed. Times that pass meanwhile are not made up for."
-_change_schedule("pause", _PAUSES, states.PAUSED, pause_change)
+_change_schedule("pause", _PAUSES, pause_change)
 _RESUMES = "Let the runs of a schedule begin again, from its next time on."
-_change_schedule("resume", _RESUMES, ACTIVE, lambda record: resume_change(record, time.time()))
+_change_schedule("resume", _RESUMES, lambda record: resume_change(record, time.time()))
 
 
 async def _do(store: Store, workflow: str, *commands: Command) -> None:

@@ -184,7 +184,6 @@ def _condition(condition: Condition) -> str:
 DOUBTFUL: Final = 0.5  # relevance below which it is doubted that an endpoint is what words mean
 LEAST: Final = 0.25  # relevance below which an endpoint is not taken for what words mean
 _PARTS: Final = re.compile(r"(?:,\s*|\s+)(?:and\s+)?then\s+|[;.]\s+|,?\s+and\s+(?=\w)", re.IGNORECASE)
-_MOST_PARTS: Final = 6
 
 Usable = Callable[[Endpoint], bool]
 
@@ -373,4 +372,4 @@ def _split(text: str) -> Sequence[str]:
             parts[-1] += f" {part}"
         elif part.strip():
             parts.append(part.strip())
-    return parts if 1 < len(parts) <= _MOST_PARTS else (text,)
+    return parts if 1 < len(parts) <= 6 else (text,)

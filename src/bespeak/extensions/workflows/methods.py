@@ -17,17 +17,7 @@ import msgspec
 from bespeak.contract.confirmation import UNKNOWN, ListedCall, bounded, list_candidates, list_steps, list_written
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.service import Service
-from bespeak.contract.standard.definition import (
-    INVALID_TIME,
-    NAME,
-    OBJECT,
-    TIME,
-    MethodError,
-    StandardMethod,
-    list_of,
-    one_of,
-)
-from bespeak.contract.standard.definition import METHOD as METHOD_NAME
+from bespeak.contract.standard.definition import INVALID_TIME, MethodError, StandardMethod, members, one_of
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.contract.standard.orchestrate import LISTS
 from bespeak.extensions.workflows import start, states
@@ -78,7 +68,6 @@ async def chain(call: RoutedCall) -> Envelope:
 async def _spec(
     call: RoutedCall, at: str, refuse: Callable[[Fault], RefusedError], *, propagates: bool = False, **more: Any
 ) -> Spec:
-    """Describe the steps of a call; refuse steps that cannot be run."""
     steps = start.read_steps(call.input[at], at, fits=True)
     if isinstance(steps, Fault):
         raise refuse(steps)
@@ -108,7 +97,6 @@ _BATCH: Final = STANDARD["BATCH"]
 
 @stateful
 async def batch(call: RoutedCall) -> Envelope:
-    """Answer BATCH /: the outcome of every call."""
     parallel = call.input.get("execution_mode", "parallel") == "parallel"
     more = {"parallel": parallel, "partial": call.input.get("partial_success", False)}
     spec = await _spec(call, "calls", lambda fault: invalid("calls", f"cannot be run. {fault.message}"), **more)
@@ -268,17 +256,12 @@ QUERY_RUNS: Final = StandardMethod(
     description="Lists the workflows of the caller, oldest first.",
     intent="Find the workflows that the caller has begun.",
     outcome="Workflows with their states are returned, and a cursor if there may be more.",
-    takes={
-        "state?": one_of(*states.ALL),
-        "method?": METHOD_NAME,
-        "name?": NAME,
-        "task_id?": NAME,
-        "since?": TIME,
-        "until?": TIME,
-        "limit?": {"type": "integer", "minimum": 1, "maximum": _MOST_LISTED},
-        "cursor?": NAME,
-    },
-    returns={"workflows": list_of(OBJECT), "cursor?": NAME},
+    takes=members(
+        "state?: STATE, method?: METHOD, name?: NAME, task_id?: NAME, since?: TIME, until?: TIME, "
+        f"limit?: 1..{_MOST_LISTED}, cursor?: NAME",
+        STATE=one_of(*states.ALL),
+    ),
+    returns=members("workflows: [OBJECT], cursor?: NAME"),
     errors=(INVALID_TIME, MethodError("invalid-cursor", status.BAD_REQUEST, "The cursor is not one of this server.")),
 )
 
@@ -382,7 +365,6 @@ async def _repeated(call: Call, task_id: str) -> list[Any] | Fault:
 
 
 def _plain(steps: Sequence[StepSpec]) -> list[Any]:
-    """Return steps as they were sent."""
     return [msgspec.to_builtins(step) for step in steps]
 
 

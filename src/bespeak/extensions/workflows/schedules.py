@@ -169,7 +169,6 @@ def find_fault(options: WorkflowOptions, handler: Callable[..., Any]) -> str | N
 
 
 def find_schedules(workflows: Iterable[Joined]) -> Iterator[Schedule]:
-    """Yield the schedules that workflow functions declare."""
     for joined in workflows:
         one, options = joined.participant, options_of(joined)
         if options.every is not None:
@@ -182,8 +181,6 @@ read_schedule = msgspec.json.Decoder(Schedule).decode
 
 
 class Schedules:
-    """The schedules of a service in one process."""
-
     def __init__(
         self, server_id: str, store: Store, declared: Iterable[Schedule], *, clock: Callable[[], float] = time.time
     ) -> None:
@@ -268,7 +265,6 @@ def is_schedule(name: str) -> bool:
 
 
 def hash_nonce(nonce: str) -> str:
-    """Return what is stored of a nonce."""
     return hashlib.sha256(nonce.encode(errors="surrogatepass")).hexdigest()
 
 

@@ -35,9 +35,8 @@ class StepRow(msgspec.Struct, frozen=True, gc=False):
 
 
 _NAMES: Final = StepRow.__struct_fields__
-_INTEGERS: Final = frozenset({"number", "attempt", "code", "digest"})
-_TYPES: Final = {name: "bigint" if name in _INTEGERS else "text" for name in _NAMES}
-_PARTS: Final = ("rows", {**_TYPES, "began": "float8", "ended": "float8"})
+_INTEGERS: Final = dict.fromkeys(("number", "attempt", "code", "digest"), "bigint")
+_TYPES: Final = {**_INTEGERS, "began": "float8", "ended": "float8"}  # of columns that are no text
 _WRITE: Final = f"INSERT INTO steps (workflow_id, {', '.join(_NAMES)})"
 _OVER: Final = "ON CONFLICT (workflow_id, number) DO UPDATE SET " + ", ".join(
     f"{name} = excluded.{name}" for name in _NAMES[1:]
@@ -55,7 +54,7 @@ _CHANGE: Final = """
 
 
 _NOTING: Final[dict[str, Any]] = {
-    "parts": _PARTS,
+    "parts": ("rows", {name: _TYPES.get(name, "text") for name in _NAMES}),
     "after": _WRITE_MANY,
     "answer": "SELECT n, state FROM {change}",
     "result": lambda _, row: Conflict("claim-lost") if row is None else row[1],
