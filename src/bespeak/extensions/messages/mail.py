@@ -6,7 +6,6 @@ import asyncio
 import base64
 import contextlib
 import re
-from collections.abc import Mapping
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import formatdate
@@ -94,18 +93,15 @@ class Mail:
         message["Message-ID"] = f"<{posting.posting_id}@{host}>"
         message["Auto-Submitted"] = "auto-generated"
         if posting.kind == REPORT:
-            _attach(message, posting.content)
+            document = posting.content
+            about = f"{document['title']}\n\n{document['file_name']}, {document['bytes']} bytes, {document['digest']}\n"
+            message.set_content(_text(about))
+            content = document["text"].encode() if "text" in document else base64.b64decode(document["base64"])
+            kind, _, subtype = document["content_type"].partition(";")[0].partition("/")
+            message.add_attachment(content, maintype=kind, subtype=subtype, filename=document["file_name"])
         else:
             message.set_content(_text(posting.content))
         return message
-
-
-def _attach(message: EmailMessage, document: Mapping[str, Any]) -> None:
-    about = f"{document['title']}\n\n{document['file_name']}, {document['bytes']} bytes, {document['digest']}\n"
-    message.set_content(_text(about))
-    content = document["text"].encode() if "text" in document else base64.b64decode(document["base64"])
-    kind, _, subtype = document["content_type"].partition(";")[0].partition("/")
-    message.add_attachment(content, maintype=kind, subtype=subtype, filename=document["file_name"])
 
 
 def _text(content: Any) -> str:

@@ -187,7 +187,7 @@ class Run:
         return Asked(kind, self._next(), what, None if given is None else encode_value(given), more)
 
     def _side_by_side(self, branches: Iterable[Any], at_once: int | None) -> Asked:
-        made: list[Asked | tuple[Program, Scope]] = []
+        made = list[Asked | tuple[Program, Scope]]()
         for one in branches:
             if not isinstance(one, Asked) and not inspect.iscoroutine(one):
                 raise TypeError(f"a run takes calls, steps and coroutines side by side; got {type(one).__name__}")

@@ -260,7 +260,13 @@ class Composer:
 
     def _reach(self, target: Endpoint, goal: Goal, usable: Usable, before: Composed | None) -> Composed | Impossible:
         """Compose a call of an endpoint with the calls that its input comes from."""
-        sources = {} if before is None else _outputs(before)
+        # Where fields are found by their name: in what the last call that has one returns.
+        sources = {
+            name: f"{call['name']}.{name}"
+            for call, endpoint in (() if before is None else zip(before.calls, before.endpoints, strict=True))
+            for name in endpoint.output_schema.get("properties", {})
+            if re.fullmatch(r"\w+", name)
+        }
         known = {**{name: {} for name in sources}, **goal.given}
         required = [name for name in target.input_schema.get("required", ()) if name not in known]
         at = 0 if before is None else len(before.calls)
@@ -352,16 +358,6 @@ def _inputs(value: Any) -> set[str]:
     if isinstance(value.get("$expr"), str):
         return set(re.findall(r"\binput\.(\w+)", value["$expr"]))
     return set[str]().union(*map(_inputs, value.values()))
-
-
-def _outputs(made: Composed) -> dict[str, str]:
-    """Return where later calls find fields by their name: in what the last call that has one returns."""
-    found = {}
-    for call, endpoint in zip(made.calls, made.endpoints, strict=True):
-        for name in endpoint.output_schema.get("properties", {}):
-            if re.fullmatch(r"\w+", name):
-                found[name] = f"{call['name']}.{name}"
-    return found
 
 
 def _split(text: str) -> Sequence[str]:

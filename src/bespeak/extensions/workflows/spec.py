@@ -229,22 +229,18 @@ def check_references(value: Any, known: Collection[str], depth: int = 0) -> str 
         return f"parameters are nested more than {_DEEPEST} levels deep"
     if isinstance(value, dict):
         if FROM in value:
-            return _check_reference(value, known)
+            path = value[FROM]
+            if len(value) != 1 or not isinstance(path, str) or _PATH.fullmatch(path) is None:
+                advice = "write the name of a step and a path, like search.items[0].id"
+                return f"{str(path)[:80]!r} is not a valid reference; {advice}"
+            name = re.split(r"[.\[]", path, maxsplit=1)[0]
+            return f"{path[:80]!r} refers to {name!r}, which is not an earlier step" if name not in known else None
         if EXPRESSION in value:
             is_one = len(value) == 1 and isinstance(value[EXPRESSION], str)
             return None if is_one else f"an object with {EXPRESSION} has nothing but the text of an expression"
         value = list(value.values())
     inner = value if isinstance(value, list) else ()
     return next((fault for one in inner if (fault := check_references(one, known, depth + 1))), None)
-
-
-def _check_reference(value: Mapping[str, Any], known: Collection[str]) -> str | None:
-    path = value[FROM]
-    if len(value) != 1 or not isinstance(path, str) or _PATH.fullmatch(path) is None:
-        advice = "write the name of a step and a path, like search.items[0].id"
-        return f"{str(path)[:80]!r} is not a valid reference; {advice}"
-    name = re.split(r"[.\[]", path, maxsplit=1)[0]
-    return f"{path[:80]!r} refers to {name!r}, which is not an earlier step" if name not in known else None
 
 
 def is_plain(value: Any) -> bool:
