@@ -23,9 +23,9 @@ from bespeak.extensions.monitors.monitors import (
     EVENTS,
     MISSING,
     Monitor,
+    Monitors,
     MonitorTarget,
     Observation,
-    Observer,
     Seen,
     View,
     bound_value,
@@ -152,7 +152,7 @@ async def look(bench: StatefulBench, target: MonitorTarget, *events: str, **fiel
     monitor = Monitor(target=target, events=events, callback=AGENT, interval=60.0, authority=authority, **fields)
     call = restore_call(authority, bench.bench.server, "MONITOR")
     assert not isinstance(call, Refused)
-    return await Observer(bench.bench.dispatcher, bench.store, ("submission",)).look(call, monitor)
+    return await Monitors(bench.bench.dispatcher, bench.store, ("submission",)).look(call, monitor)
 
 
 async def test_a_record_has_its_state_and_version_for_its_owner_alone() -> None:

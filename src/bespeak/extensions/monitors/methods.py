@@ -20,12 +20,11 @@ from bespeak.extensions.monitors.health import OK, UPSTREAM, WITHIN, Sample, exa
 from bespeak.extensions.monitors.monitors import EVENTS, Monitor, MonitorTarget, check_threshold, describe, parse_target
 from bespeak.extensions.monitors.retries import MOST_ATTEMPTS, KeptCall, Retries, restored
 from bespeak.extensions.monitors.store import ACTIVE, AGENT, ENDPOINT, FAILED, MONITOR, SERVER, SUCCEEDED, PutMonitor
+from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.engine import Workflow
 from bespeak.extensions.workflows.procedures import find_procedure
 from bespeak.extensions.workflows.spec import StepSpec, outcome_of, receipt_steps, repeat_commands
 from bespeak.extensions.workflows.start import find_run, find_uncallable, read_steps
-from bespeak.extensions.workflows.states import COMPLETED
-from bespeak.extensions.workflows.states import FAILED as WORKFLOW_FAILED
 from bespeak.extensions.workflows.store import WORKFLOW
 from bespeak.extensions.workflows.turn import ATTEMPTS
 from bespeak.protocol import status
@@ -281,9 +280,9 @@ async def _retry_workflow(call: RoutedCall, workflow_id: str) -> Effects | Envel
     workflow: Workflow = await call.server.part("workflows").find(workflow_id, call.agent_id)
     attempt = max((row.attempt for row in workflow.rows), default=1)
     result = {"retry_id": new_id("retry"), "original_task_id": workflow_id, "attempt": attempt + 1}
-    if workflow.record.state == COMPLETED:
+    if workflow.record.state == states.COMPLETED:
         return Envelope({**result, "attempt": attempt, "status": "suppressed"})
-    if workflow.record.state != WORKFLOW_FAILED:
+    if workflow.record.state != states.FAILED:
         raise refusal(_RETRY, "task-running", f"The workflow is {workflow.record.state}.")
     if attempt >= min(call.input.get("max_attempts", MOST_ATTEMPTS), MOST_ATTEMPTS):
         message = f"A step of the workflow has been tried {attempt} times, as often as allowed."

@@ -211,15 +211,91 @@ class Observation(msgspec.Struct, frozen=True):
     views: dict[str, View] = {}
 
 
-class Observer:
-    def __init__(self, dispatcher: Dispatcher, store: Store, kinds: tuple[str, ...]) -> None:
-        self._dispatcher = dispatcher
-        self._store = store
+def bound_value(value: Any) -> Any:
+    """Return a value, or its digest if it is large."""
+    text = msgspec.json.encode(value, order="sorted")
+    return value if len(text) <= _MOST_VALUE else {"sha256": hashlib.sha256(text).hexdigest(), "bytes": len(text)}
+
+
+_logger = logging.getLogger(__name__)
+
+STOPPED: Final = "stopped"  # state of a monitor that ended by itself
+NOTICE: Final = "monitor"  # kind of the messages and postings of monitors
+_AT_ONCE: Final = 32  # looks of this process at the same time
+_MOST_WAITING: Final = 5_000  # looks that wait for their turn, or are made
+_WITHIN: Final = 20.0  # seconds for one look: less than the time for which it is claimed
+_CALM: Final = 0.2  # seconds between two searches for monitors that are behind
+_SHARE: Final = 20  # ratio of waiting to searching: with many monitors a search takes time that requests need
+
+
+class Monitors:
+    """Looks at what is due, and finds out what is due sooner."""
+
+    def __init__(self, dispatcher: Dispatcher, store: Store, kinds: Sequence[str]) -> None:
+        self._dispatcher, self._server, self._store, self._kinds = dispatcher, dispatcher.server, store, tuple(kinds)
         self._statistics: CallStatistics = dispatcher.server.part("statistics") or CallStatistics()
-        self._kinds = kinds
         self._name = secrets.token_hex(8)  # name of this process among the views of a monitor
         self._examining = asyncio.Lock()
         self._examined = (-_FRESH, "")  # time and result of the last examination
+        self._looking: set[asyncio.Task[None]] = set()
+        self._claimed: dict[str, Record] = {}  # monitors that wait for their turn, as they were last claimed
+        self._turns = FairSemaphore(_AT_ONCE, most=_MOST_WAITING, most_of_one=_MOST_WAITING)
+        self._changed: set[bool] = set()  # what has changed since the last search: agents (True), records (False)
+        self._waking: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Follow what is looked at."""
+        for kind in self._kinds:
+            self._store.watch(topic_of(kind), lambda: self._wake(agents=False))
+        self._server.agents.watch(lambda: self._wake(agents=True))
+
+    async def close(self) -> None:
+        """Stop looking; what is not finished is due again after its lease."""
+        await cancel_tasks(self._waking, *self._looking)
+
+    async def carry(self, records: Sequence[Record]) -> None:
+        """Look at monitors that are due. Their owners take turns: looks that take long hold up only their own."""
+        for record in records:
+            while len(self._looking) >= _MOST_WAITING:
+                await asyncio.wait(self._looking, return_when=asyncio.FIRST_COMPLETED)
+            waits = record.record_id in self._claimed
+            self._claimed[record.record_id] = record
+            if waits:
+                continue
+            run = self._take_turn(record.record_id, record.owner)
+            task = asyncio.get_running_loop().create_task(run, name=f"bespeak-{record.record_id}")
+            self._looking.add(task)
+            task.add_done_callback(self._finished)
+
+    async def _take_turn(self, record_id: str, owner: str) -> None:
+        async with self._turns.take(owner):
+            await self._look(self._claimed.pop(record_id))
+
+    async def observe(self, call: RoutedCall, monitor: Monitor) -> tuple[Monitor, list[dict[str, Any]]] | Refused:
+        """Look once; return the monitor with what it has seen now, and the changes that are worth telling."""
+        look = await self.look(call, monitor)
+        if isinstance(look, Refused):
+            return look
+        seen, news = dict(monitor.seen), []
+        for event in monitor.events:
+            if event not in look.values:
+                continue
+            value, before, beyond = look.values[event], seen.get(event, Seen()), False
+            if monitor.threshold is not None:
+                if value is None:
+                    continue
+                expressions, owner = self._server.expressions, monitor.authority.agent_id
+                judged = await is_beyond(monitor.threshold, value, before.value, expressions, owner)
+                if isinstance(judged, ExpressionFault):
+                    message = f"The threshold has no value for {event}: {judged.message}"
+                    return Refused(status.BAD_REQUEST, "invalid-threshold", message, {"field": "/threshold"})
+                beyond = judged
+            told = bound_value(value)
+            seen[event] = Seen(told, beyond)
+            crossed = is_news(monitor.threshold, was=before.beyond, now=beyond)
+            if told != before.value if monitor.threshold is None else crossed:
+                news.append({"event": event, "value": told, "previous": before.value})
+        return msgspec.structs.replace(monitor, seen=seen, version=look.version, views=look.views), news
 
     async def look(self, call: RoutedCall, monitor: Monitor) -> Observation | Refused:
         """Look once; a Refused if the target is not there for the owner, or its authority does not suffice."""
@@ -310,92 +386,6 @@ class Observer:
         if code in _AUTHORITY_LOST or error.get("code") == "input-validation-failed":
             return Refused(code, error.get("code", "refused"), error.get("message", "The call was refused."))
         return MISSING
-
-
-def bound_value(value: Any) -> Any:
-    """Return a value, or its digest if it is large."""
-    text = msgspec.json.encode(value, order="sorted")
-    return value if len(text) <= _MOST_VALUE else {"sha256": hashlib.sha256(text).hexdigest(), "bytes": len(text)}
-
-
-_logger = logging.getLogger(__name__)
-
-STOPPED: Final = "stopped"  # state of a monitor that ended by itself
-NOTICE: Final = "monitor"  # kind of the messages and postings of monitors
-_AT_ONCE: Final = 32  # looks of this process at the same time
-_MOST_WAITING: Final = 5_000  # looks that wait for their turn, or are made
-_WITHIN: Final = 20.0  # seconds for one look: less than the time for which it is claimed
-_CALM: Final = 0.2  # seconds between two searches for monitors that are behind
-_SHARE: Final = 20  # ratio of waiting to searching: with many monitors a search takes time that requests need
-
-
-class Monitors:
-    """Looks at what is due, and finds out what is due sooner."""
-
-    def __init__(self, dispatcher: Dispatcher, store: Store, kinds: Sequence[str]) -> None:
-        self._server = dispatcher.server
-        self._store = store
-        self._observer = Observer(dispatcher, store, tuple(kinds))
-        self._kinds = kinds
-        self._looking: set[asyncio.Task[None]] = set()
-        self._claimed: dict[str, Record] = {}  # monitors that wait for their turn, as they were last claimed
-        self._turns = FairSemaphore(_AT_ONCE, most=_MOST_WAITING, most_of_one=_MOST_WAITING)
-        self._changed: set[bool] = set()  # what has changed since the last search: agents (True), records (False)
-        self._waking: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Follow what is looked at."""
-        for kind in self._kinds:
-            self._store.watch(topic_of(kind), lambda: self._wake(agents=False))
-        self._server.agents.watch(lambda: self._wake(agents=True))
-
-    async def close(self) -> None:
-        """Stop looking; what is not finished is due again after its lease."""
-        await cancel_tasks(self._waking, *self._looking)
-
-    async def carry(self, records: Sequence[Record]) -> None:
-        """Look at monitors that are due. Their owners take turns: looks that take long hold up only their own."""
-        for record in records:
-            while len(self._looking) >= _MOST_WAITING:
-                await asyncio.wait(self._looking, return_when=asyncio.FIRST_COMPLETED)
-            waits = record.record_id in self._claimed
-            self._claimed[record.record_id] = record
-            if waits:
-                continue
-            run = self._take_turn(record.record_id, record.owner)
-            task = asyncio.get_running_loop().create_task(run, name=f"bespeak-{record.record_id}")
-            self._looking.add(task)
-            task.add_done_callback(self._finished)
-
-    async def _take_turn(self, record_id: str, owner: str) -> None:
-        async with self._turns.take(owner):
-            await self._look(self._claimed.pop(record_id))
-
-    async def observe(self, call: RoutedCall, monitor: Monitor) -> tuple[Monitor, list[dict[str, Any]]] | Refused:
-        """Look once; return the monitor with what it has seen now, and the changes that are worth telling."""
-        look = await self._observer.look(call, monitor)
-        if isinstance(look, Refused):
-            return look
-        seen, news = dict(monitor.seen), []
-        for event in monitor.events:
-            if event not in look.values:
-                continue
-            value, before, beyond = look.values[event], seen.get(event, Seen()), False
-            if monitor.threshold is not None:
-                if value is None:
-                    continue
-                expressions, owner = self._server.expressions, monitor.authority.agent_id
-                judged = await is_beyond(monitor.threshold, value, before.value, expressions, owner)
-                if isinstance(judged, ExpressionFault):
-                    message = f"The threshold has no value for {event}: {judged.message}"
-                    return Refused(status.BAD_REQUEST, "invalid-threshold", message, {"field": "/threshold"})
-                beyond = judged
-            told = bound_value(value)
-            seen[event] = Seen(told, beyond)
-            crossed = is_news(monitor.threshold, was=before.beyond, now=beyond)
-            if told != before.value if monitor.threshold is None else crossed:
-                news.append({"event": event, "value": told, "previous": before.value})
-        return msgspec.structs.replace(monitor, seen=seen, version=look.version, views=look.views), news
 
     async def _look(self, record: Record) -> None:
         monitor = decode(record.data)
