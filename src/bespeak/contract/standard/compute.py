@@ -5,95 +5,64 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from bespeak.contract.standard.definition import (
-    ANYTHING,
-    ASKING,
-    CONDITIONS,
-    COUNT,
-    EXPRESSION,
-    FLAG,
-    LANGUAGE,
-    LINE,
-    NAME,
-    NUMBER,
-    OBJECT,
-    READING,
-    ROWS,
-    SHARE,
-    TEXT,
-    MethodError,
-    Schema,
-    StandardMethod,
-    list_of,
-    members,
-    object_of,
-    one_of,
-)
+from bespeak.contract.standard import definition as d
+from bespeak.contract.standard.definition import MethodError, StandardMethod
 from bespeak.protocol import status
 
-_LIMIT: Final = {"type": "integer", "minimum": 1, "maximum": 10_000}
 _FAILED: Final = MethodError("expression-failed", status.UNPROCESSABLE, "The expression has no value for the input.")
 _INVALID: Final = MethodError("invalid-expression", status.BAD_REQUEST, "The expression is not valid.")
 _BUSY: Final = MethodError("expressions-busy", status.UNAVAILABLE, "Too many expressions wait; try again later.")
 _NOT_EXPRESSIBLE: Final = MethodError("not-expressible", status.UNPROCESSABLE, "The format cannot express the result.")
 _INVALID_SCHEMA: Final = MethodError("invalid-schema", status.BAD_REQUEST, "The schema or a rule is not valid.")
-FORMATS: Final = ("json", "jsonl", "yaml", "csv", "xml", "toml")
+FORMATS: Final = "json | jsonl | yaml | csv | xml | toml"
 EXPRESSIONS: Final = (_INVALID, _FAILED, _BUSY)  # refusals of methods that evaluate expressions
-_LOCALE: Final = {"type": "string", "pattern": "^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$"}
-_WEIGHTS: Final[Schema] = {
-    "type": "object",
-    "minProperties": 1,
-    "maxProperties": 64,
-    "additionalProperties": {"type": "number", "minimum": -1000, "maximum": 1000},
-}
-MAPPING: Final[Schema] = {
-    "type": "object",
-    "properties": {
-        "map_id": NAME,
-        "unmapped_policy": one_of("ignore", "flag", "preserve"),
-        "fields": list_of(
-            object_of(members("target: NAME, source: NAME, status: matched | doubtful, convert?: NAME")), most=1000
-        ),
-    },
-    "required": ["map_id", "unmapped_policy", "fields"],
-}  # schema of a document of MAP, as far as TRANSFORM reads it
+_PAIR: Final = d.object_of(d.members("target: NAME, source: NAME, status: matched | doubtful, convert?: NAME"))
+MAPPING: Final = d.object_of(
+    d.members("map_id: NAME, unmapped_policy: ignore | flag | preserve, fields: [PAIR]", PAIR=_PAIR)
+)  # schema of a document of MAP, as far as TRANSFORM reads it
 
 _MODEL_ERRORS: Final = (
     MethodError("unknown-model", status.UNPROCESSABLE, "The caller may use no such model."),
     MethodError("invalid-input", status.UNPROCESSABLE, "The model cannot take the values of a row."),
     MethodError("model-failed", status.UNAVAILABLE, "The model has failed; the log of the server has the reason."),
 )
-_INPUT: Final = {"type": ["object", "array", "string"], "items": OBJECT, "minLength": 1, "maxLength": 256}
-_LABEL: Final = object_of(members("label: NAME, description?: TEXT, keywords?: [NAME], examples?: [TEXT]"), closed=True)
-_LABELS: Final = list_of({"oneOf": [NAME, _LABEL]}, least=1, most=500)
-_IDS: Final = list_of({"type": ["string", "integer"]}, most=100)
-_NAMES: Final = {"oneOf": [NAME, list_of(NAME, least=1, most=64)]}
-_COLUMNS: Final = object_of({"maximize?": _NAMES, "minimize?": _NAMES}, closed=True)
-_BUDGET: Final = object_of({"column": NAME, "max": NUMBER}, closed=True)
+_LABEL: Final = "label: NAME, description?: TEXT, keywords?: [NAME], examples?: [TEXT]"
+_LABELS: Final = d.list_of({"oneOf": [d.NAME, d.object_of(d.members(_LABEL), closed=True)]}, least=1, most=500)
+_IDS: Final = d.list_of({"type": ["string", "integer"]}, most=100)
+_NAMES: Final = {"oneOf": [d.NAME, d.list_of(d.NAME, least=1, most=64)]}
+_COLUMNS: Final = d.object_of({"maximize?": _NAMES, "minimize?": _NAMES}, closed=True)
+_BUDGET: Final = d.object_of(d.members("column: NAME, max: NUMBER"), closed=True)
 
 _method = partial(StandardMethod, category="compute", stateless=True)
-_ENGINE: Final = {"engine": NAME, "model?": NAME, "deterministic": FLAG, "usage?": OBJECT}  # what made a result
-_SOURCE: Final = {"type": ["string", "object", "array"], "minLength": 1, "minItems": 1, "minProperties": 1}
+_ENGINE: Final = "engine: NAME, model?: NAME, deterministic: FLAG, usage?: OBJECT"  # what made a result
+_WEIGHT: Final = {"type": "number", "minimum": -1000, "maximum": 1000}
+_WEIGHTS: Final = {"type": "object", "minProperties": 1, "maxProperties": 64}
+_members = partial(
+    d.members,
+    LOCALE={"type": "string", "pattern": "^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$"},
+    SOURCE={"type": ["string", "object", "array"], "minLength": 1, "minItems": 1, "minProperties": 1},
+    NAME_OR_OBJECT={"type": ["object", "string"], "minLength": 1, "maxLength": 256},
+    STRING={"type": "string"},
+)
 COMPUTE: Final[tuple[StandardMethod, ...]] = (
     _method(
         name="EXTRACT",
         description="Finds the fields of a schema in a text or in data, by patterns and labels or a language model.",
         intent="Extract structured data from unstructured content.",
         outcome="The fields found are returned with confidence, place and method, and those that are missing.",
-        takes={
-            "source": _SOURCE,
-            # A JSON Schema of an object; or the name of an extractor of the service.
-            "schema": {"type": ["object", "string"], "minLength": 1, "maxLength": 256},
-            "confidence_threshold?": SHARE,
-            "engine?": one_of("auto", "pattern", "model"),  # auto asks a model, if there is one, for what is not found
-            "locale?": _LOCALE,
-        },
-        returns=members("data: OBJECT, fields: [OBJECT], missing: [NAME], below_threshold: [OBJECT], conforms: FLAG")
-        | _ENGINE,
+        # The schema is a JSON Schema of an object, or the name of an extractor of the service. The engine `auto` asks a
+        # model, if there is one, for what is not found.
+        takes=_members(
+            "source: SOURCE, schema: NAME_OR_OBJECT, confidence_threshold?: SHARE, engine?: auto | pattern | model, "
+            "locale?: LOCALE"
+        ),
+        returns=_members(
+            "data: OBJECT, fields: [OBJECT], missing: [NAME], below_threshold: [OBJECT], conforms: FLAG, " + _ENGINE
+        ),
         errors=(
             _INVALID_SCHEMA,
             MethodError("unknown-extractor", status.UNPROCESSABLE, "The service has no extractor of this name."),
-            *ASKING,
+            *d.ASKING,
         ),
     ),
     _method(
@@ -101,34 +70,27 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         description="Returns the rows that meet criteria: an expression in CEL, or a filter object.",
         intent="Filter a dataset to the records that match.",
         outcome="The matching rows are returned in their order.",
-        takes={
-            "data": ROWS,
-            "criteria": {"oneOf": [EXPRESSION, CONDITIONS]},
-            "output_format?": one_of(*FORMATS),
-        },
-        returns={
-            "rows?": list_of(OBJECT, most=100_000),
-            "content?": {"type": "string"},
-            "media_type": NAME,
-            "count": COUNT,
-            "examined": COUNT,
-            "failed": COUNT,
-            "first_failure?": TEXT,
-        },
-        errors=(*READING, *EXPRESSIONS, _NOT_EXPRESSIBLE),
+        takes=_members(
+            f"data: ROWS, criteria: CRITERIA, output_format?: {FORMATS}",
+            CRITERIA={"oneOf": [d.EXPRESSION, d.CONDITIONS]},
+        ),
+        returns=_members(
+            "rows?: [OBJECT 0..100000], content?: STRING, media_type: NAME, count: COUNT, examined: COUNT, "
+            "failed: COUNT, first_failure?: TEXT"
+        ),
+        errors=(*d.READING, *EXPRESSIONS, _NOT_EXPRESSIBLE),
     ),
     _method(
         name="VALIDATE",
         description="Checks data against a JSON Schema or rules, or a call against the contract.",
         intent="Validate data, a document or a proposed action.",
         outcome="The verdict is returned with every error and warning, and its place.",
-        takes={
-            "target": ANYTHING,
-            # A JSON Schema; {"rules": [...]}; or the name of an entity type. Without it the target is a call.
-            "schema?": {"type": ["object", "string", "boolean"], "minLength": 1, "maxLength": 256},
-            "strict?": FLAG,
-        },
-        returns={"valid": FLAG, "errors": list_of(OBJECT), "warnings": list_of(OBJECT), "checked_against": NAME},
+        # A JSON Schema; {"rules": [...]}; or the name of an entity type. Without a schema the target is a call.
+        takes=_members(
+            "target: ANYTHING, schema?: SCHEMA, strict?: FLAG",
+            SCHEMA={"type": ["object", "string", "boolean"], "minLength": 1, "maxLength": 256},
+        ),
+        returns=_members("valid: FLAG, errors: [OBJECT], warnings: [OBJECT], checked_against: NAME"),
         errors=(
             _INVALID_SCHEMA,
             MethodError("unknown-schema", status.UNPROCESSABLE, "The service has no schema of this name."),
@@ -140,14 +102,15 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         description="Converts data between formats, and its fields by a mapping of paths and expressions in CEL.",
         intent="Transform data into another format or schema.",
         outcome="The data is returned in the target format, with the fields of the source that were not used.",
-        takes={
-            # A text in `source_format`, data, or {"collection": ..., "filter": ...} without `source_format`. The text
-            # of a Parquet file is base64.
-            "source": {"type": ["string", "array", "object"]},
-            "source_format?": one_of(*FORMATS, "parquet"),
-            # A format; or a JSON Schema that the result, or each of its rows, must meet.
-            "target_format": {"oneOf": [one_of(*FORMATS, "parquet"), OBJECT]},
-            "mapping?": {
+        # A source is a text in `source_format` (base64 of a Parquet file), data, or {"collection": ..., "filter": ...}
+        # without `source_format`. The target is a format, or a JSON Schema that the result, or each of its rows, must
+        # meet. `doubtful` says what becomes of the doubtful pairs of a document.
+        takes=_members(
+            f"source: SOURCE, source_format?: {FORMATS} | parquet, target_format: TARGET, mapping?: MAPPING, "
+            "doubtful?: use | skip",
+            SOURCE={"type": ["string", "array", "object"]},
+            TARGET={"oneOf": [d.one_of(*FORMATS.split(" | "), "parquet"), d.OBJECT]},
+            MAPPING={
                 "anyOf": [
                     {
                         "type": "object",
@@ -157,32 +120,24 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
                             "type": ["string", "object"],
                             "minLength": 1,
                             "maxLength": 256,
-                            "properties": {"expression": EXPRESSION},
+                            "properties": {"expression": d.EXPRESSION},
                             "required": ["expression"],
                             "additionalProperties": False,
                         },
                     },
                     MAPPING,
-                    NAME,
+                    d.NAME,
                 ],
                 "description": 'Paths of the result with what is there: "order.sku", or {"expression": "qty * 2"}; or '
                 "a document of MAP, or its id.",
             },
-            "doubtful?": one_of("use", "skip"),  # what becomes of the doubtful pairs of a document
-        },
-        returns={
-            "data?": ANYTHING,
-            "content?": {"type": "string"},
-            "encoding?": one_of("base64"),
-            "media_type": NAME,
-            "count": COUNT,
-            "unused_fields": list_of(TEXT),
-            "missing": OBJECT,
-            "unconverted?": OBJECT,
-            "schema_applied_to?": NAME,
-        },
+        ),
+        returns=_members(
+            "data?: ANYTHING, content?: STRING, encoding?: base64, media_type: NAME, count: COUNT, "
+            "unused_fields: [TEXT], missing: OBJECT, unconverted?: OBJECT, schema_applied_to?: NAME"
+        ),
         errors=(
-            *READING,
+            *d.READING,
             *EXPRESSIONS,
             MethodError("invalid-source", status.BAD_REQUEST, "The source is not a text in its format."),
             _INVALID_SCHEMA,
@@ -198,35 +153,27 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         intent="Translate content into another language.",
         outcome="The content is returned in the target language, with both languages.",
         needs_table="language_model",
-        takes={
-            "content": _SOURCE,
-            "source_language?": LANGUAGE,
-            "target_language": LANGUAGE,
-            "formality?": one_of("formal", "informal"),
-        },
-        returns={"content": ANYTHING, "source_language": NAME, "detected": FLAG, "target_language": NAME, **_ENGINE},
-        errors=ASKING,
+        takes=_members(
+            "content: SOURCE, source_language?: LANGUAGE, target_language: LANGUAGE, formality?: formal | informal"
+        ),
+        returns=_members("content: ANYTHING, source_language: NAME, detected: FLAG, target_language: NAME, " + _ENGINE),
+        errors=d.ASKING,
     ),
     _method(
         name="NORMALIZE",
         description="Brings dates, phone numbers, addresses, amounts of money and units into a canonical form.",
         intent="Normalize values to their canonical form.",
         outcome="Each value is returned with its canonical form, or with the reason why it has none.",
-        takes={
-            "data": {"type": ["string", "number", "array", "object"]},
-            "type": one_of("date", "phone", "address", "currency", "unit"),
-            "locale?": _LOCALE,
-            "fields?": list_of(NAME, least=1, most=64),  # columns to normalize, if the data is rows or a collection
-        },
-        returns={
-            "results": list_of(OBJECT, most=5000),
-            "rows?": list_of(OBJECT, most=5000),
-            "count": COUNT,
-            "failed": COUNT,
-            "method": NAME,
-        },
+        # The fields are columns to normalize, if the data is rows or a collection.
+        takes=_members(
+            "data: DATA, type: date | phone | address | currency | unit, locale?: LOCALE, fields?: [NAME 1..64]",
+            DATA={"type": ["string", "number", "array", "object"]},
+        ),
+        returns=_members(
+            "results: [OBJECT 0..5000], rows?: [OBJECT 0..5000], count: COUNT, failed: COUNT, method: NAME"
+        ),
         errors=(
-            *READING,
+            *d.READING,
             MethodError("not-available", status.UNAVAILABLE, "The server lacks the libraries for it."),
         ),
     ),
@@ -236,13 +183,16 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         intent="Predict a value or a label with a model.",
         outcome="A prediction is returned for each row, with the confidence and the factors that there are.",
         # The input is one object, rows, the name of a collection, or {"collection": ..., "filter": ...}.
-        takes=members("input: INPUT, model_id?: NAME, confidence_floor?: SHARE, explain?: FLAG", INPUT=_INPUT),
-        returns=members(
-            "model_id: NAME, predictions: [OBJECT], count: COUNT, withheld: COUNT, confidence_method: NAME,"
+        takes=_members(
+            "input: INPUT, model_id?: NAME, confidence_floor?: SHARE, explain?: FLAG",
+            INPUT={"type": ["object", "array", "string"], "items": d.OBJECT, "minLength": 1, "maxLength": 256},
+        ),
+        returns=_members(
+            "model_id: NAME, predictions: [OBJECT], count: COUNT, withheld: COUNT, confidence_method: NAME, "
             "explanation_method?: NAME"
         ),
         errors=(
-            *READING,
+            *d.READING,
             MethodError("model-required", status.BAD_REQUEST, "The service has several models; name one."),
             *_MODEL_ERRORS,
         ),
@@ -253,35 +203,40 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         description="Orders items by a column, an expression, weighted columns or the words of a text.",
         intent="Rank items by a criterion.",
         outcome="The items are returned the best first, each with its score.",
-        takes={
-            "items": ROWS,
-            # A column, an expression in CEL, {"weights": ...} (negative: the smallest first) or {"words": ...}.
-            "criterion": {
+        # A column, an expression in CEL, {"weights": ...} (negative: the smallest first) or {"words": ...}.
+        takes=_members(
+            "items: ROWS, criterion: CRITERION, limit?: 1..10000",
+            CRITERION={
                 "oneOf": [
-                    EXPRESSION,
-                    object_of({"weights": _WEIGHTS}, closed=True),
-                    object_of({"words": LINE}, closed=True),
+                    d.EXPRESSION,
+                    d.object_of({"weights": {**_WEIGHTS, "additionalProperties": _WEIGHT}}, closed=True),
+                    d.object_of({"words": d.LINE}, closed=True),
                 ]
             },
-            "limit?": _LIMIT,
-        },
-        returns={"ranked": list_of(OBJECT, most=10_000), "count": COUNT, "unranked": COUNT, "method": NAME},
-        errors=(*READING, *EXPRESSIONS),
+        ),
+        returns=_members("ranked: [OBJECT 0..10000], count: COUNT, unranked: COUNT, method: NAME"),
+        errors=(*d.READING, *EXPRESSIONS),
     ),
     _method(
         name="CLASSIFY",
         description="Assigns labels of a taxonomy to texts and rows, by their words or by a model of the service.",
         intent="Classify items by a known scheme.",
         outcome="Each item is returned with its labels and their confidence; one that fits no label has none.",
-        takes={
-            "items": {**ROWS, "items": {"type": ["string", "object"]}, "description": f"Texts. {ROWS['description']}"},
-            # Labels, the name of a collection with a column `label` or `name`, or {"model": ...}.
-            "taxonomy": {"oneOf": [_LABELS, NAME, object_of({"model": NAME}, closed=True)]},
-            **members("multi_label?: FLAG, confidence_threshold?: SHARE"),
-        },
-        returns=members("classified: [OBJECT], count: COUNT, unassigned: COUNT, method: NAME, confidence_method: NAME"),
+        # Labels, the name of a collection with a column `label` or `name`, or {"model": ...}.
+        takes=_members(
+            "items: TEXTS, taxonomy: TAXONOMY, multi_label?: FLAG, confidence_threshold?: SHARE",
+            TEXTS={
+                **d.ROWS,
+                "items": {"type": ["string", "object"]},
+                "description": f"Texts. {d.ROWS['description']}",
+            },
+            TAXONOMY={"oneOf": [_LABELS, d.NAME, d.object_of({"model": d.NAME}, closed=True)]},
+        ),
+        returns=_members(
+            "classified: [OBJECT], count: COUNT, unassigned: COUNT, method: NAME, confidence_method: NAME"
+        ),
         errors=(
-            *READING,
+            *d.READING,
             MethodError("invalid-taxonomy", status.BAD_REQUEST, "The taxonomy does not tell its labels apart."),
             *_MODEL_ERRORS,
         ),
@@ -291,22 +246,17 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         description="Computes a formula exactly, or an expression in CEL.",
         intent="Calculate a value from named inputs.",
         outcome="The result is returned with the inputs and the formula that gave it.",
-        takes={
-            # An expression in CEL; a formula; or the name of one that the service declares: {"formula": "vat"}.
-            "expression": {"type": ["string", "object"], "minLength": 1, "maxLength": 4000, "maxProperties": 2},
-            "inputs": {"type": "object", "maxProperties": 256},
-            "precision?": {"type": "integer", "minimum": 0, "maximum": 20},
-            "currency?": {"type": "string", "pattern": "^[A-Z]{3}$"},
-        },
-        returns={
-            "result": ANYTHING,
-            "inputs": OBJECT,
-            "expression": ANYTHING,
-            "method": NAME,
-            "formula?": NAME,
-            "precision?": COUNT,
-            "currency?": NAME,
-        },
+        # An expression in CEL; a formula; or the name of one that the service declares: {"formula": "vat"}.
+        takes=_members(
+            "expression: FORMULA, inputs: INPUTS, precision?: 0..20, currency?: CURRENCY",
+            FORMULA={"type": ["string", "object"], "minLength": 1, "maxLength": 4000, "maxProperties": 2},
+            INPUTS={"type": "object", "maxProperties": 256},
+            CURRENCY={"type": "string", "pattern": "^[A-Z]{3}$"},
+        ),
+        returns=_members(
+            "result: ANYTHING, inputs: OBJECT, expression: ANYTHING, method: NAME, formula?: NAME, precision?: COUNT, "
+            "currency?: NAME"
+        ),
         errors=(
             MethodError("invalid-formula", status.BAD_REQUEST, "The formula is not valid."),
             MethodError("unknown-formula", status.UNPROCESSABLE, "The service has no formula of this name."),
@@ -319,35 +269,17 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         description="Grades a target by weighted criteria, with a rationale.",
         intent="Evaluate a target against criteria.",
         outcome="A score for each criterion, their weighted mean and a rationale are returned.",
-        takes={
-            "target": OBJECT,
-            "criteria": list_of(
-                {
-                    "type": "object",
-                    "properties": {
-                        "name": NAME,
-                        "value": EXPRESSION,
-                        "worst": NUMBER,
-                        "best": NUMBER,
-                        "description": TEXT,
-                    },
-                    "required": ["name", "value"],
-                    "additionalProperties": False,
-                },
-                least=1,
-                most=64,
+        # A rubric has labels with the lowest score of each.
+        takes=_members(
+            "target: OBJECT, criteria: [CRITERION 1..64], weights?: WEIGHTS, rubric?: RUBRIC",
+            CRITERION=d.object_of(
+                d.members("name: NAME, value: EXPRESSION, worst?: NUMBER, best?: NUMBER, description?: TEXT"),
+                closed=True,
             ),
-            "weights?": {**_WEIGHTS, "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1000}},
-            # Labels with the lowest score of each.
-            "rubric?": {"type": "object", "minProperties": 1, "additionalProperties": {"type": "number"}},
-        },
-        returns={
-            "score": NUMBER,
-            "label?": TEXT,
-            "criteria": list_of(OBJECT),
-            "rationale": TEXT,
-            "method": NAME,
-        },
+            WEIGHTS={**_WEIGHTS, "additionalProperties": {**_WEIGHT, "minimum": 0}},
+            RUBRIC={"type": "object", "minProperties": 1, "additionalProperties": d.NUMBER},
+        ),
+        returns=_members("score: NUMBER, label?: TEXT, criteria: [OBJECT], rationale: TEXT, method: NAME"),
         errors=EXPRESSIONS,
     ),
     _method(
@@ -357,25 +289,22 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         outcome="The content is returned with its type; code is marked for review.",
         joined_by="template",
         needs_table="language_model",
-        takes={
-            "source?": _SOURCE,
-            "output_type": one_of("text", "code", "json", "html", "markdown"),
-            # Such as the language of code; for JSON, a schema that it must meet.
-            "format?": {"type": ["string", "object"], "minLength": 1, "maxLength": 256},
-            "length?": {"type": ["integer", "string"], "minimum": 1, "maximum": 100_000, "maxLength": 64},
-            "style?": one_of("formal", "casual", "technical", "neutral"),
-            "template?": NAME,
-        },
-        returns=members(
-            "output_type: NAME, content: ANYTHING, media_type: NAME, sha256: NAME, review_required: FLAG,"
-            "review?: TEXT, template?: NAME"
-        )
-        | _ENGINE,
+        # The format is such as the language of code; for JSON, a schema that it must meet.
+        takes=_members(
+            "source?: SOURCE, output_type: text | code | json | html | markdown, format?: FORMAT, length?: LENGTH, "
+            "style?: formal | casual | technical | neutral, template?: NAME",
+            FORMAT={"type": ["string", "object"], "minLength": 1, "maxLength": 256},
+            LENGTH={"type": ["integer", "string"], "minimum": 1, "maximum": 100_000, "maxLength": 64},
+        ),
+        returns=_members(
+            "output_type: NAME, content: ANYTHING, media_type: NAME, sha256: NAME, review_required: FLAG, "
+            f"review?: TEXT, template?: NAME, {_ENGINE}"
+        ),
         errors=(
             _INVALID_SCHEMA,
             MethodError("unknown-template", status.UNPROCESSABLE, "The service has no template of this name."),
             MethodError("schema-not-met", status.UNPROCESSABLE, "The result does not meet the schema."),
-            *ASKING,
+            *d.ASKING,
         ),
     ),
     _method(
@@ -383,23 +312,23 @@ COMPUTE: Final[tuple[StandardMethod, ...]] = (
         description="Recommends rows of a collection for a context and a goal, within hard limits.",
         intent="Recommend items for a context.",
         outcome="The best rows are returned in order, each with its score, rationale and confidence.",
-        takes={
-            # A text, or an object: `history` and `liked` are ids, `preferences` a filter that is not a limit.
-            "context": {
+        # A context is a text, or an object: `history` and `liked` are ids, `preferences` a filter that is not a limit.
+        # The goal is words, or columns: {"maximize": "rating", "minimize": ["price"]}.
+        takes=_members(
+            "context: CONTEXT, goal: GOAL, constraints?: LIMITS, from?: NAME, limit?: 1..1000, explain?: FLAG",
+            CONTEXT={
                 "type": ["string", "object"],
-                "properties": {"history": _IDS, "liked": _IDS, "preferences": CONDITIONS},
+                "properties": {"history": _IDS, "liked": _IDS, "preferences": d.CONDITIONS},
             },
-            # Words, or columns: {"maximize": "rating", "minimize": ["price"]}.
-            "goal": {"oneOf": [LINE, {**_COLUMNS, "minProperties": 1}]},
-            "constraints?": object_of({"filter?": CONDITIONS, "exclude?": _IDS, "budget?": _BUDGET}, closed=True),
-            **members("from?: NAME, limit?: 1..1000, explain?: FLAG"),
-        },
-        returns=members(
-            "collection: NAME, recommendations: [OBJECT], count: COUNT, candidates: COUNT, unscored: COUNT,"
+            GOAL={"oneOf": [d.LINE, {**_COLUMNS, "minProperties": 1}]},
+            LIMITS=d.object_of({"filter?": d.CONDITIONS, "exclude?": _IDS, "budget?": _BUDGET}, closed=True),
+        ),
+        returns=_members(
+            "collection: NAME, recommendations: [OBJECT], count: COUNT, candidates: COUNT, unscored: COUNT, "
             "method: NAME, confidence_method: NAME"
         ),
         errors=(
-            *READING,
+            *d.READING,
             MethodError("collection-required", status.BAD_REQUEST, "There are several collections; name one."),
         ),
     ),

@@ -26,10 +26,6 @@ SHARE: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 1}
 METHOD: Final[Schema] = {"type": "string", "pattern": "^[A-Z][A-Z0-9_-]{0,63}$"}
 PATH: Final[Schema] = {"type": "string", "pattern": "^/[!-~]{0,1023}$"}
 EXPRESSION: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 4000}  # schema of an expression in CEL
-_WORDS: Final[Mapping[str, Schema]] = {
-    name: one for name, one in globals().items() if name.isupper() and isinstance(one, dict)
-}  # the schemas above by their names, with which members are written
-
 CONDITIONS: Final[Schema] = {
     "type": "object",
     "maxProperties": 32,
@@ -46,7 +42,7 @@ def list_of(item: Schema, *, least: int = 0, most: int = 1000) -> Schema:
 
 
 def members(written: str, /, **words: Schema) -> dict[str, Schema]:
-    """Read members as `delivery_id: NAME, status: delivered | queued, attempt: 1..20, notified?: [NAME]` has them.
+    """Read members as `delivery_id: NAME, status: delivered | queued, attempt: 1..20, notified?: [NAME 1..9]` has them.
 
     A word in capitals is a schema: one of this module, or of `words`. Other words are the values of an enumeration.
     """
@@ -56,7 +52,9 @@ def members(written: str, /, **words: Schema) -> dict[str, Schema]:
 
 def _read(kind: str, words: Mapping[str, Schema]) -> Schema:
     if kind.startswith("["):
-        return list_of(words[kind[1:-1]])
+        word, _, bounds = kind[1:-1].partition(" ")
+        least, _, most = (bounds or "0..1000").partition("..")
+        return list_of(words[word], least=int(least), most=int(most))
     if ".." in kind:
         least, most = kind.split("..")
         return {"type": "integer", "minimum": int(least), **({"maximum": int(most)} if most else {})}
@@ -112,10 +110,15 @@ ASKING: Final = (
     MethodError("provider-busy", status.UNAVAILABLE, "The language model is busy, or its budget is used up."),
     MethodError("provider-failed", status.UNAVAILABLE, "The language model did not give a usable answer."),
 )  # refusals of every method that may ask a language model
+VERSION: Final[Schema] = {"type": ["integer", "string"], "pattern": "^[1-9][0-9]{0,8}$", "minimum": 1}
+NO_VERSION: Final = MethodError("version-not-found", status.NOT_FOUND, "The resource has no such version.")
 LANGUAGE: Final[Schema] = {
     "type": "string",
     "pattern": "^[A-Za-z]{2,3}(-[A-Za-z]{4})?(-([A-Za-z]{2}|[0-9]{3}))?(-([A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3})){0,4}$",
 }  # schema of a language tag of BCP 47, without extensions and private use
+_WORDS: Final[Mapping[str, Schema]] = {
+    name: one for name, one in globals().items() if name.isupper() and isinstance(one, dict)
+}  # the schemas above by their names, with which members are written
 INVALID_TIME: Final = MethodError("invalid-time", status.BAD_REQUEST, "A time is unreadable, past or too far away.")
 
 
