@@ -1,16 +1,19 @@
-"""Background work of a server: in-memory copies of topics of the store, and records that fall due."""
+"""Background work of a server: in-memory copies of topics of the store, records that fall due, and work on claims."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
 
 from bespeak.errors import StoreError
 from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.state.store.commands.records import TOPIC, ClaimDue, NextDue, Record
-from bespeak.state.store.store import Conflict, Store, level_of
+from bespeak.state.store.store import Command, Conflict, Store, level_of
 
 _logger = logging.getLogger(__name__)
 
@@ -193,3 +196,80 @@ class DueLoop:
         except StoreError as error:
             _logger.log(level_of(error), "could not carry out what is due; retrying in %g s: %s", _DUE_PAUSE, error)
             await asyncio.sleep(_DUE_PAUSE)
+
+
+class ClaimLoop(ABC):
+    """A task that claims records and begins to work on each in a task of its own, some of each group at a time."""
+
+    def __init__(self, store: Store, name: str, lease: float) -> None:
+        self._store = store
+        self._name = name  # what is claimed, for the log
+        self._lease = lease  # the shortest one
+        self._woken = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._working: defaultdict[str, dict[asyncio.Task[None], Record]] = defaultdict(dict)
+
+    @abstractmethod
+    async def claim(self) -> float:
+        """Begin as much as may be worked on; return the seconds until there may be more to do."""
+
+    @abstractmethod
+    async def keep_leases(self) -> None: ...
+
+    @abstractmethod
+    def give_back(self, record: Record) -> Command:
+        """Return the command by which any process may go on at once with what was begun."""
+
+    def start(self) -> None:
+        self._store.watch(TOPIC, self._woken.set)
+        self._task = asyncio.get_running_loop().create_task(self._run(), name=f"bespeak-{self._name}")
+
+    async def stop(self) -> None:
+        """Stop working. Any process may go on with what had begun."""
+        await cancel_tasks(self._task)
+        working = {task: record for tasks in self._working.values() for task, record in tasks.items()}
+        await cancel_tasks(*working)
+        for record in working.values():
+            with suppress(StoreError):  # its lease ends
+                await self._store.do(self.give_back(record))
+
+    def held(self, group: str) -> tuple[tuple[str, int], ...]:
+        """Return id and fence of each record of a group on which this process works."""
+        return tuple((record.record_id, record.fence) for record in self._working[group].values())
+
+    def begin(self, group: str, record: Record, work: Coroutine[Any, Any, None]) -> None:
+        def finish(task: asyncio.Task[None]) -> None:
+            del self._working[group][task]
+            log_failure(task, record.record_id)
+            self._woken.set()
+
+        task = asyncio.get_running_loop().create_task(work, name=f"bespeak-{record.record_id}")
+        self._working[group][task] = record
+        task.add_done_callback(finish)
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        renewed = loop.time()
+        while True:
+            self._woken.clear()
+            try:
+                wait = min(await self.claim(), _LONGEST_SLEEP)
+                if loop.time() - renewed >= self._lease / 3:
+                    renewed = loop.time()
+                    await self.keep_leases()
+            except StoreError as error:
+                message = "could not claim %s; trying again in %g s: %s"
+                _logger.log(level_of(error), message, self._name, _DUE_PAUSE, error)
+                wait = _DUE_PAUSE
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(min(wait, self._lease / 3), 0.0)):
+                    await self._woken.wait()
+
+
+def log_failure(task: asyncio.Task[None], record_id: str) -> None:
+    """Log why a task that worked on a record has ended before its work, if it has failed."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        level = level_of(error) if isinstance(error, StoreError) else logging.ERROR
+        shown = None if isinstance(error, StoreError) else error
+        _logger.log(level, "%s goes on when its lease ends: %s", record_id, error, exc_info=shown)

@@ -35,6 +35,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects
+from bespeak.runtime.background import log_failure
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.extension import Cancelling, RecordKind
@@ -62,7 +63,7 @@ from bespeak.state.store.commands.records import (
     RemoveRecord,
     RenewRecords,
 )
-from bespeak.state.store.store import Command, Conflict, Store, level_of
+from bespeak.state.store.store import Command, Conflict, Store
 
 _logger = logging.getLogger(__name__)
 CONNECTION: Final = "connection"
@@ -190,9 +191,7 @@ class Connections:
         record_id = task.get_name().removeprefix("bespeak-")
         if self._working.get(record_id) is task:
             del self._working[record_id]
-        if not task.cancelled() and (error := task.exception()) is not None:
-            level = level_of(error) if isinstance(error, StoreError) else logging.ERROR
-            _logger.log(level, "%s goes on when its lease ends: %s", record_id, error, exc_info=error)
+        log_failure(task, record_id)
 
     async def stop(self) -> None:
         """Stop working. Connections that were worked on go on in any process."""

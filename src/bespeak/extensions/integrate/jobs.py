@@ -18,28 +18,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import Any, Final
 
 import msgspec
 
-from bespeak.errors import StoreError
 from bespeak.extensions.messages.posting import Posting, post
 from bespeak.extensions.messages.recipients import verify_callback
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import TASK_ID
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.background import ClaimLoop
 from bespeak.runtime.call import RoutedCall, StepCall
-from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.extension import Cancelling, RecordKind
 from bespeak.runtime.gates.authority import scope_gate
 from bespeak.runtime.handling import OpenLimit, RefusedError, effects, may_pass_later, new_id, refusal, to_json
 from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.runtime.server import Server
 from bespeak.state.store.commands.records import (
-    TOPIC,
     ChangeRecord,
     ClaimDue,
     NextDue,
@@ -47,7 +46,7 @@ from bespeak.state.store.commands.records import (
     Record,
     RenewRecords,
 )
-from bespeak.state.store.store import Command, Conflict, Result, Statement, Store, level_of
+from bespeak.state.store.store import Command, Conflict, Result, Statement, Store
 from bespeak.state.store.store import Steps as CommandSteps
 
 _logger = logging.getLogger(__name__)
@@ -67,9 +66,7 @@ _TURN: Final = 10.0  # seconds after which a job makes room if others wait
 _MOST_CLAIMS: Final = 5  # claims without progress after which a job has failed
 _FIRST_DELAY: Final = 1.0
 _LONGEST_DELAY: Final = 300.0
-_LONGEST_SLEEP: Final = 5.0  # seconds after which the store is asked again, in case a wake-up was lost
 _DROPPED: Final = 8  # parts that are removed in one transaction
-_PAUSE: Final = 1.0  # seconds after a failure of the store
 
 
 class Job(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -270,75 +267,37 @@ JOB_KIND: Final = RecordKind(
 )
 
 
-class Jobs:
+class Jobs(ClaimLoop):
     """Carries on the jobs of a service, some at a time, in this process."""
 
     def __init__(self, server: Server, store: Store, works: Mapping[str, Work]) -> None:
+        super().__init__(store, "jobs", _LEASE)
         self.limit = OpenLimit(JOB, MOST_JOBS)
         self._server = server
-        self._store = store
         self._works = works
-        self._woken = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._working: dict[asyncio.Task[None], Record] = {}
         self._is_crowded = False  # True if jobs wait for a place
 
-    def start(self) -> None:
-        self._store.watch(TOPIC, self._woken.set)
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="bespeak-jobs")
+    def give_back(self, record: Record) -> Command:
+        """Return the command by which a job goes on in any process, from its last checkpoint."""
+        return _change(record, RUNNING, delay=0.0)
 
-    async def stop(self) -> None:
-        """Stop working. What had begun goes on in any process, from its last checkpoint."""
-        await cancel_tasks(self._task)
-        working = dict(self._working)
-        await cancel_tasks(*working)
-        for record in working.values():
-            with suppress(StoreError):  # its lease ends
-                await self._store.do(_change(record, RUNNING, delay=0.0))
-
-    async def _run(self) -> None:
-        loop = asyncio.get_running_loop()
-        renewed = loop.time()
-        while True:
-            self._woken.clear()
-            wait = _LONGEST_SLEEP
-            try:
-                wait = min(wait, await self._claim())
-                dropped: Any = [_DROPPED]
-                while dropped[0] >= _DROPPED:
-                    dropped = await self._store.do(DropEnded(_DROPPED))
-                if loop.time() - renewed >= _LEASE / 3:
-                    renewed = loop.time()
-                    held = tuple((record.record_id, record.fence) for record in self._working.values())
-                    await self._store.do(RenewRecords(QUEUED, held, _LEASE), RenewRecords(RUNNING, held, _LEASE))
-            except StoreError as error:
-                _logger.log(level_of(error), "could not claim jobs; trying again in %g s: %s", _PAUSE, error)
-                wait = _PAUSE
-            with suppress(TimeoutError):
-                async with asyncio.timeout(max(wait, 0.0)):
-                    await self._woken.wait()
-
-    async def _claim(self) -> float:
-        """Begin as many jobs as may run; return the seconds until there may be more to do."""
-        free = _AT_ONCE - len(self._working)
+    async def claim(self) -> float:
+        """Begin as many jobs as may run, and remove parts of those that have ended."""
+        free = _AT_ONCE - len(self.held(JOB))
         claimed = await self._store.do(ClaimDue(JOB, free, _LEASE)) if free else ((),)
         assert not isinstance(claimed, Conflict)
         for record in claimed[0]:
-            task = asyncio.get_running_loop().create_task(self._carry(record), name=f"bespeak-{record.record_id}")
-            self._working[task] = record
-            task.add_done_callback(self._finish)
-        due: float = (await self._store.read(NextDue((JOB,)))).get(JOB, _LONGEST_SLEEP)
-        self._is_crowded = due <= 0 and len(self._working) >= _AT_ONCE
-        return _LONGEST_SLEEP if self._is_crowded else due
+            self.begin(JOB, record, self._carry(record))
+        due: float = (await self._store.read(NextDue((JOB,)))).get(JOB, math.inf)
+        self._is_crowded = due <= 0 and len(self.held(JOB)) >= _AT_ONCE
+        dropped: Any = [_DROPPED]
+        while dropped[0] >= _DROPPED:
+            dropped = await self._store.do(DropEnded(_DROPPED))
+        return math.inf if self._is_crowded else due
 
-    def _finish(self, task: asyncio.Task[None]) -> None:
-        record = self._working.pop(task)
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            level = level_of(error) if isinstance(error, StoreError) else logging.ERROR
-            shown = None if isinstance(error, StoreError) else error
-            _logger.log(level, "%s goes on when its lease ends: %s", record.record_id, error, exc_info=shown)
-        self._woken.set()
+    async def keep_leases(self) -> None:
+        held = self.held(JOB)
+        await self._store.do(RenewRecords(QUEUED, held, _LEASE), RenewRecords(RUNNING, held, _LEASE))
 
     async def _carry(self, record: Record) -> None:
         """Carry on a job that this process has claimed, until it ends or makes room for another."""
