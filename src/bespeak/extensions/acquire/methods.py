@@ -66,17 +66,13 @@ async def fetch(call: RoutedCall) -> Envelope:
         found["updated_at"] = write_instant(updated)
         # What is embedded may have changed although the resource has not.
         if since is not None and updated <= since and "embedded" not in found:
-            return Envelope(_unmodified(found))
+            return Envelope({name: value for name, value in found.items() if name != "content"} | {"modified": False})
     if given.get("format") == "yaml":
         import yaml  # noqa: PLC0415 - few ask for it
 
         text = yaml.safe_dump(found["content"], allow_unicode=True, sort_keys=False)
         found |= {"content": text, "media_type": "application/yaml"}
     return Envelope({"media_type": "application/json", **found, "modified": True})
-
-
-def _unmodified(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in found.items() if name != "content"} | {"modified": False}
 
 
 async def read_thing(call: RoutedCall, wanted: str, version: int | str | None = None) -> dict[str, Any] | None:
@@ -107,15 +103,9 @@ async def _fetch_resource(call: RoutedCall, wanted: str, given: int | None) -> d
             message = f"{resource.resource_id} has the versions 1 to {resource.version}; got {version}."
             raise refusal(_FETCH, "version-not-found", message, field="/version")
         data, updated = earlier.data, earlier.updated
-    return {
-        "resource_id": resource.resource_id,
-        "collection": resource.collection,
-        "content": msgspec.json.decode(data),
-        "version": version,
-        "owner": resource.owner,
-        "created_at": write_instant(resource.created),
-        "updated": updated,
-    }
+    told: dict[str, Any] = {"resource_id": resource.resource_id, "collection": resource.collection}
+    told |= {"content": msgspec.json.decode(data), "version": version, "owner": resource.owner}
+    return {**told, "created_at": write_instant(resource.created), "updated": updated}
 
 
 async def _fetch_row(call: RoutedCall, wanted: str, version: int | None) -> dict[str, Any] | None:
@@ -339,19 +329,10 @@ def _find_agents(call: RoutedCall, criteria: Mapping[str, Any]) -> list[dict[str
             and {one.upper() for one in methods} <= set(agent.methods)
         )
 
+    shown = ("name", "description", "status", "methods", "trust_tier", "governance_zone")
+    found = [agent for agent in call.server.agents if meets_all(agent)]
     return [
-        {
-            "kind": "agent",
-            "id": agent.agent_id,
-            "name": agent.name,
-            "description": agent.description,
-            "status": agent.status,
-            "methods": list(agent.methods),
-            "trust_tier": agent.trust_tier,
-            "governance_zone": agent.governance_zone,
-        }
-        for agent in call.server.agents
-        if meets_all(agent)
+        {"kind": "agent", "id": agent.agent_id, **{name: getattr(agent, name) for name in shown}} for agent in found
     ]
 
 

@@ -21,8 +21,8 @@ from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.standard.definition import TEXT, object_of
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.compute.language import PART, ask_model, run_own
+from bespeak.extensions.compute.methods import read_schema
 from bespeak.extensions.compute.normalize import is_available, normalize_values
-from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import run_in_thread
@@ -101,7 +101,12 @@ async def extract(call: RoutedCall) -> Envelope:
             fields = await run_in_thread(found)
         doubtful = [name for name in validators if fields.get(name, {}).get("confidence", 0) < _DOUBTFUL]
         if doubtful and (engine == "model" or (engine == "auto" and call.server.part(PART) is not None)):
-            wanted = {name: _quoted(schema, name) for name in doubtful}
+            quoted = {name: {"value": schema["properties"][name], "quote": TEXT} for name in doubtful}
+            shared = {"$defs": schema.get("$defs", {})}
+            wanted = {
+                name: {"anyOf": [object_of(one, closed=True), {"type": "null"}], **shared}
+                for name, one in quoted.items()
+            }
             answer = await ask_model(call, _EXTRACTING, {"text": text}, object_of(wanted, closed=True))
             told = answer.document()
             for name, one in answer.value.items():
@@ -115,7 +120,10 @@ async def extract(call: RoutedCall) -> Envelope:
     compiled = compile_schema(schema)
     told |= {
         "data": data,
-        "fields": [_describe(name, one, spans=is_text) for name, one in fields.items()],
+        "fields": [
+            {"name": name, **{key: value for key, value in one.items() if is_text or key != "spans"}}
+            for name, one in fields.items()
+        ],
         "missing": [name for name in schema.get("required", ()) if name not in data],
         "below_threshold": low,
         "conforms": isinstance(compiled, Validator) and await run_in_thread(compiled.is_valid, data),
@@ -129,29 +137,15 @@ _EXTRACTING: Final = (
 )
 
 
-def _describe(name: str, field: dict[str, Any], *, spans: bool) -> dict[str, Any]:
-    return {"name": name, **(field if spans else {key: field[key] for key in field if key != "spans"})}
-
-
 def _read_schema(schema: Mapping[str, Any]) -> dict[str, Validator]:
     """Return the validator of each field."""
-    compiled, properties = compile_schema(schema), schema.get("properties")
-    if isinstance(compiled, Fault):
-        raise refusal(_EXTRACT, "invalid-schema", f"The schema is not valid: {compiled.message}.", field="/schema")
+    read_schema(_EXTRACT, schema, "schema")
+    properties = schema.get("properties")
     if schema.get("type", "object") != "object" or not properties or len(properties) > _MOST_FIELDS:
         message = f"The schema must be of an object with 1 to {_MOST_FIELDS} properties."
         raise refusal(_EXTRACT, "invalid-schema", message, field="/schema")
-    return {name: Validator(msgspec.json.encode(_with_definitions(schema, one))) for name, one in properties.items()}
-
-
-def _with_definitions(schema: Mapping[str, Any], field: Any) -> dict[str, Any]:
     shared = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
-    return {**shared, "allOf": [field]}
-
-
-def _quoted(schema: Mapping[str, Any], name: str) -> dict[str, Any]:
-    field = object_of({"value": schema["properties"][name], "quote": TEXT}, closed=True)
-    return {"anyOf": [field, {"type": "null"}], "$defs": schema.get("$defs", {})}
+    return {name: Validator(msgspec.json.encode({**shared, "allOf": [one]})) for name, one in properties.items()}
 
 
 def _write_lines(data: Any) -> str:

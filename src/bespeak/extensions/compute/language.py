@@ -14,12 +14,12 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from bespeak.contract.http_route import as_text
-from bespeak.contract.schema.validation import Validator, compile_schema
-from bespeak.contract.standard.definition import LANGUAGE, object_of
+from bespeak.contract.schema.validation import Validator
+from bespeak.contract.standard.definition import LANGUAGE, TEXT, list_of, object_of
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.compute.methods import read_schema
 from bespeak.extensions.compute.provider import RETRY, LanguageModel, ModelAnswer, ModelError
 from bespeak.protocol import status
-from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.call import RoutedCall
@@ -104,33 +104,19 @@ async def translate(call: RoutedCall) -> Envelope:
     detected, usage, answer = "", Counter[str](), None
     while places:
         count, size = 0, 0
-        while count < min(len(places), _BATCH_TEXTS) and (not count or size + len(_at(places[count])) <= _BATCH):
-            size += len(_at(places[count]))
+        for one, key in places[:_BATCH_TEXTS]:
+            size += len(one[key])
+            if count and size > _BATCH:
+                break
             count += 1
-        texts = [_at(place).strip() for place in places[:count]]
-        schema = object_of(
-            {
-                "source_language": LANGUAGE,
-                "translations": {
-                    "type": "array",
-                    "items": {"type": "string", "minLength": 1, "maxLength": 10 * _MOST_CHARACTERS},
-                    "minItems": count,
-                    "maxItems": count,
-                },
-            },
-            closed=True,
-        )
-        answer = await ask_model(
-            call,
-            _TRANSLATING,
-            {**about, "texts": texts},
-            schema,
-            partial(_find_lost, texts),
-        )
+        texts = [one[key].strip() for one, key in places[:count]]
+        made = list_of({**TEXT, "maxLength": 10 * _MOST_CHARACTERS}, least=count, most=count)
+        schema = object_of({"source_language": LANGUAGE, "translations": made}, closed=True)
+        answer = await ask_model(call, _TRANSLATING, {**about, "texts": texts}, schema, partial(_find_lost, texts))
         detected = detected or answer.value["source_language"]
         usage.update(answer.usage)
-        for (one, key), text, made in zip(places[:count], texts, answer.value["translations"], strict=True):
-            one[key] = one[key].replace(text, made.strip(), 1)  # what is around it are blanks
+        for (one, key), text, new in zip(places[:count], texts, answer.value["translations"], strict=True):
+            one[key] = one[key].replace(text, new.strip(), 1)  # what is around it are blanks
         places = places[count:]
     assert answer is not None, "there is a text"
     told = {"source_language": given.get("source_language", detected), "detected": "source_language" not in given}
@@ -142,11 +128,6 @@ _TRANSLATING: Final = (
     "Translate each of `texts` into `target_language` (BCP 47), in their order, with the given `formality` if there is"
     " one. Keep placeholders, tags, character references and addresses as they are. Tell the language of the source."
 )
-
-
-def _at(place: tuple[Any, Any]) -> str:
-    text: str = place[0][place[1]]
-    return text
 
 
 def _find_texts(whole: Any) -> list[tuple[Any, Any]]:
@@ -188,10 +169,7 @@ async def generate(call: RoutedCall) -> Envelope:
     if isinstance(form, Mapping):
         if kind != "json":
             raise invalid("format", f"is a schema, which only json can meet; the output_type is {kind}.")
-        compiled = compile_schema(form)
-        if isinstance(compiled, Fault):
-            raise refusal(_GENERATE, "invalid-schema", f"The schema is not valid: {compiled.message}.", field="/format")
-        validator = compiled
+        validator = read_schema(_GENERATE, form, "format")
     told: dict[str, Any]
     if "template" in given:
         content = await _fill_template(call, kind)
@@ -201,7 +179,7 @@ async def generate(call: RoutedCall) -> Envelope:
             message = f"The result does not meet the schema: {wrong[0].pointer}: {wrong[0].message}"
             raise refusal(_GENERATE, "schema-not-met", message, field="/format")
     else:
-        wanted: Mapping[str, Any] = {"type": "string", "minLength": 1} if kind != "json" else {}
+        wanted = TEXT if kind != "json" else {}
         schema = object_of({"content": form if isinstance(form, Mapping) else wanted}, closed=True)
         asked = {name: given[name] for name in _GENERATE.parameters if name in given}
         answer = await ask_model(call, _GENERATING, asked, schema)

@@ -118,10 +118,15 @@ def _find_schema(call: RoutedCall, schema: Any) -> tuple[Validator, str]:
             message = f"There is no schema {schema[:80]!r}; send a JSON Schema, or name an entity type: {known}."
             raise refusal(_VALIDATE, "unknown-schema", message, field="/schema")
         return declared[schema].routes["read"].output, schema
-    compiled = compile_schema(schema if isinstance(schema, Mapping) else {"not": {}} if schema is False else {})
+    written = schema if isinstance(schema, Mapping) else {"not": {}} if schema is False else {}
+    return read_schema(_VALIDATE, written, "schema"), "schema"
+
+
+def read_schema(method: StandardMethod, schema: Mapping[str, Any], member: str) -> Validator:
+    compiled = compile_schema(schema)
     if isinstance(compiled, Fault):
-        raise refusal(_VALIDATE, "invalid-schema", f"The schema is not valid: {compiled.message}.", field="/schema")
-    return compiled, "schema"
+        raise refusal(method, "invalid-schema", f"The schema is not valid: {compiled.message}.", field=f"/{member}")
+    return compiled
 
 
 def _check_action(call: RoutedCall, target: Any) -> tuple[list[dict[str, Any]], str]:

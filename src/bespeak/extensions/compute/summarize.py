@@ -80,7 +80,8 @@ async def summarize(call: RoutedCall) -> Envelope:
     told |= {"engine": "extractive", "deterministic": True}
     if rows is not None:
         summary = await run_in_thread(describe_rows, rows, _COLUMNS[length])
-        sentences = [_say(summary), *(_say_column(one) for one in summary["columns"])]
+        first = f"There are {summary['rows']:,} rows with {summary['column_count']} columns."
+        sentences = [first, *(_say_column(one) for one in summary["columns"])]
         told |= {"method": "figures of every row", "confidence": 1.0}
         return Envelope({**told, "summary": _write(sentences, form, summary), "sentences": len(sentences)})
     sentences, confidence = await run_in_thread(choose_sentences, texts, length, given.get("focus", ""))
@@ -200,10 +201,6 @@ def describe_rows(rows: Sequence[Row], most: int = 64) -> dict[str, Any]:
             told["top"] = [{"value": value, "count": many} for value, many in counts.most_common(_TOP)]
         columns.append(told)
     return {"rows": len(rows), "column_count": len(names), "columns": columns}
-
-
-def _say(summary: Mapping[str, Any]) -> str:
-    return f"There are {summary['rows']:,} rows with {summary['column_count']} columns."
 
 
 def _say_column(one: Mapping[str, Any]) -> str:

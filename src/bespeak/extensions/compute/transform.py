@@ -10,15 +10,14 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.contract.schema.validation import Validator
 from bespeak.contract.standard.compute import MAPPING
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.documents.data_formats import FormatError, read_data
 from bespeak.documents.table_files import MissingLibraryError, read_parquet
 from bespeak.extensions.acquire.methods import read_thing
-from bespeak.extensions.compute.methods import evaluate_rows, findings, write_answer
+from bespeak.extensions.compute.methods import evaluate_rows, findings, read_schema, write_answer
 from bespeak.extensions.data.collection import MOST_ROWS, Row, read_rows
-from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall, not_available
 from bespeak.runtime.concurrency import run_in_thread
@@ -39,7 +38,7 @@ async def transform(call: RoutedCall) -> Envelope:
     """Answer TRANSFORM /. A field that a row lacks is left out and counted; a value that fails is refused."""
     given, target = call.input, call.input["target_format"]
     mapping, document = await _read_mapping(call)
-    validator = None if isinstance(target, str) else _read_schema(target)
+    validator = None if isinstance(target, str) else read_schema(_TRANSFORM, target, "target_format")
     data = await _read_source(call, given["source"], given.get("source_format"))
     told: dict[str, Any] = {"unused_fields": [], "missing": {}}
     if mapping is not None:
@@ -253,14 +252,6 @@ def _find_unused(rows: Sequence[Row], mapping: Mapping[str, Any]) -> list[str]:
         if len(found) > _MOST_UNUSED:
             break
     return list(found)[:_MOST_UNUSED]
-
-
-def _read_schema(schema: Mapping[str, Any]) -> Validator:
-    compiled = compile_schema(schema)
-    if isinstance(compiled, Fault):
-        message = f"The schema is not valid: {compiled.message}."
-        raise refusal(_TRANSFORM, "invalid-schema", message, field="/target_format")
-    return compiled
 
 
 def _check(validator: Validator, schema: Mapping[str, Any], data: Any) -> str:

@@ -154,6 +154,11 @@ class Layout:
     key: tuple[str, ...]  # columns that identify a row; empty if none do
     geometry: tuple[str, ...] = ()
 
+    @property
+    def order(self) -> tuple[str, ...]:
+        """Columns that order the rows completely, as far as any do."""
+        return self.key or tuple(name for name, column in self.columns.items() if column.is_comparable)
+
 
 class DataReader:
     """Reads pages. The layout of a source that could not be read at the start is found by the first call."""
@@ -192,7 +197,7 @@ class DataReader:
 
         async def scan_rows() -> tuple[list[Row], tuple[Any, ...] | None]:
             layout = await self._find_layout()
-            names = layout.key or tuple(name for name, column in layout.columns.items() if column.is_comparable)
+            names = layout.order
             if after is not None and len(after) != len(names) + (not layout.key):
                 raise DataSourceError("the columns have changed since the scan began")
             at = None if after is None else tuple(after[: len(names)])
@@ -222,8 +227,7 @@ class DataReader:
         async def search_rows() -> list[Row]:
             layout = await self._find_layout()
             asked = dict(query.order)
-            rest = layout.key or tuple(name for name, column in layout.columns.items() if column.is_comparable)
-            order = (*query.order, *((name, False) for name in rest if name not in asked))
+            order = (*query.order, *((name, False) for name in layout.order if name not in asked))
             found = await self._select(replace(query, order=order, columns=tuple(layout.columns)))
             return [_show(row, layout.columns.values()) for row in found]
 
@@ -271,8 +275,7 @@ class DataReader:
                 filters.append(DataFilter(column.name, op, wanted))
         asked = values.get("order")
         order = [] if asked is None else [(asked.removeprefix("-"), asked.startswith("-"))]
-        rest = layout.key or tuple(name for name, column in columns.items() if column.is_comparable)
-        order += [(name, False) for name in rest if not order or name != order[0][0]]
+        order += [(name, False) for name in layout.order if not order or name != order[0][0]]
         shown = dict.fromkeys((*values.get("fields", columns), *(name for name, _ in order)))
         if form == "geojson":
             shown |= dict.fromkeys(layout.geometry)

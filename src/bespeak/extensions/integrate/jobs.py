@@ -257,13 +257,13 @@ def _tell(job: Job, owner: str, state: str) -> tuple[Command, ...]:
     return (post(job.callback, Posting(f"posting-{job.job_id}", "callback", job.sender, told, recipient=owner)),)
 
 
-def _end_cancelled(record: Record) -> tuple[Command, ...]:
-    return _tell(decode_job(record.data), record.owner, CANCELLED)
-
-
-# What was committed before stays: CHECK shows what that is.
 JOB_KIND: Final = RecordKind(
-    cancelling=Cancelling((QUEUED, RUNNING), also=_end_cancelled), named=True, describe=_describe
+    # What was committed before stays: CHECK shows what that is.
+    cancelling=Cancelling(
+        (QUEUED, RUNNING), also=lambda record: _tell(decode_job(record.data), record.owner, CANCELLED)
+    ),
+    named=True,
+    describe=_describe,
 )
 
 

@@ -46,7 +46,6 @@ from bespeak.runtime.concurrency import run_in_thread
 from bespeak.runtime.functions.files import PART as ENDING
 from bespeak.runtime.functions.files import FileValue, create
 from bespeak.runtime.handling import effects, invalid, new_id, refusal, stateful, to_json
-from bespeak.state.store.store import Store
 
 MOST_RESOURCES: Final = 1_000_000  # resources of one agent
 PART: Final = 1 << 20  # bytes of a source that are kept together, and the most that are imported at once
@@ -142,7 +141,11 @@ async def import_rows(call: RoutedCall) -> Effects:
         if size <= PART and not prefers(call.request.headers, RESPOND_ASYNC):
             rows = await run_in_thread(_read_all, path, plan)
             if rows is not None:
-                return await _import_now(call, plan, rows)
+                if not rows.accepted:
+                    raise _nothing(rows.rejected)
+                await check_room(call, _IMPORT, len(rows.accepted))
+                counts, put = _Counts(), PutResources(target, call.agent_id or "", rows.accepted, policy)
+                return effects([put], lambda done: _receipt(new_id("import"), plan, counts.add(rows, done[0])), {})
         job_id = new_job_id(call.method)
         with path.open("rb") as written:
             number = 0
@@ -155,15 +158,6 @@ async def import_rows(call: RoutedCall) -> Effects:
 async def _begin(call: RoutedCall, plan: _Plan, job_id: str) -> Effects:
     told = {"import_id": job_id, "target": plan.target}
     return await begin(call, msgspec.to_builtins(plan), job_id=job_id, total=plan.size or None, told=told)
-
-
-async def _import_now(call: RoutedCall, plan: _Plan, rows: _Rows) -> Effects:
-    if not rows.accepted:
-        raise _nothing(rows.rejected)
-    assert call.server.store is not None, "the handler is stateful"
-    await check_room(call, _IMPORT, len(rows.accepted))
-    put = PutResources(plan.target, call.agent_id or "", rows.accepted, plan.policy)
-    return effects([put], lambda results: _receipt(new_id("import"), plan, _Counts().add(rows, results[0])), {})
 
 
 def _receipt(import_id: str, plan: _Plan, counts: _Counts) -> dict[str, Any]:
@@ -211,17 +205,21 @@ async def carry_import(call: RoutedCall, job: Job) -> Steps:
         state = _State(size)
     free = await check_room(call, _IMPORT) + state.counts.added
     with ExitStack() as stack:
-        path, _ = _open(stack, call.server.part("files").folder)
-        await _copy_parts(store, job.job_id, path)
+        path, file = _open(stack, call.server.part("files").folder)
+        number = 0
+        while (part := await store.read(ReadPart(job.job_id, number))) is not None:
+            await run_in_thread(file.write, part)
+            number += 1
+        file.flush()
         batches = _read_rows(path, plan, _BATCH, state.mark)
-        while (rows := await _next(batches, plan)) is not None:
+        while (rows := await run_in_thread(next, batches, None)) is not None:
             if state.counts.added + len(rows.accepted) > free:
                 await check_room(call, _IMPORT, len(rows.accepted))
-            noting = _Noting(plan, state, rows)
             put = PutResources(plan.target, call.agent_id or "", rows.accepted, plan.policy)
             # After 4, 8, 16 and so on batches the database counts what is there.
             before = state.counts.records // _BATCH
             analyzes = before >= 4 and before & (before - 1) == 0
+            noting = _Noting(plan, state, rows)
             yield Step(noting, (put, AnalyzeResources()) if analyzes else (put,))
             state = noting.following
     if state.counts.records == state.counts.rejected_count:
@@ -243,36 +241,15 @@ class _Noting:
         return _tell(self._plan, self.following)
 
 
+def _note_fetched(size: int, total: int | None, _: Any) -> Progress:
+    return Progress(None, size, total, {"fetched": size}, unit="bytes")
+
+
 def _tell(plan: _Plan, state: _State) -> Progress:
     counted = msgspec.to_builtins(state.counts)
     done, total = (state.mark.offset, state.size) if plan.format in IN_BYTES else (state.counts.records, None)
     told = {**counted, "rejected": counted["rejected"][:3]}
     return Progress(msgspec.to_builtins(state), done, total, told, unit="rows" if total is None else "bytes")
-
-
-def _note_fetched(size: int, total: int | None, _: Any) -> Progress:
-    return Progress(None, size, total, {"fetched": size}, unit="bytes")
-
-
-async def _copy_parts(store: Store, job_id: str, path: Path) -> None:
-    with path.open("wb") as file:
-        number = 0
-        while (part := await store.read(ReadPart(job_id, number))) is not None:
-            await run_in_thread(file.write, part)
-            number += 1
-
-
-async def _next(batches: Iterator[_Rows], plan: _Plan) -> _Rows | None:
-    try:
-        return await run_in_thread(next, batches, None)
-    except FormatError as error:
-        raise _unreadable(plan, error) from None
-
-
-def _unreadable(plan: _Plan, error: FormatError) -> Exception:
-    where = {"line": error.line} if error.line else {}
-    message = f"The source is not {plan.format} that can be read: {error}."
-    return refusal(_IMPORT, "invalid-source", message, field="/source", **where)
 
 
 def _open(stack: ExitStack, folder: Path) -> tuple[Path, IO[bytes]]:
@@ -299,13 +276,10 @@ def _read_all(path: Path, plan: _Plan) -> _Rows | None:
     """Return all rows of a small file; None if there are more than are imported at once."""
     accepted: tuple[NewRow, ...] = ()
     rejected: tuple[dict[str, Any], ...] = ()
-    try:
-        for batch in _read_rows(path, plan, MOST_PUT + 1, Mark()):
-            accepted, rejected = accepted + batch.accepted, rejected + batch.rejected
-            if len(accepted) + len(rejected) > MOST_PUT:
-                return None
-    except FormatError as error:
-        raise _unreadable(plan, error) from None
+    for batch in _read_rows(path, plan, MOST_PUT + 1, Mark()):
+        accepted, rejected = accepted + batch.accepted, rejected + batch.rejected
+        if len(accepted) + len(rejected) > MOST_PUT:
+            return None
     return _Rows(accepted, rejected, Mark())
 
 
@@ -315,6 +289,10 @@ def _read_rows(path: Path, plan: _Plan, size: int, mark: Mark) -> Iterator[_Rows
             yield _check_rows(batch.rows, plan, batch.after)
     except MissingLibraryError as error:
         raise refusal(status.NOT_IMPLEMENTED, "not-implemented", f"{plan.format} needs {error}.") from None
+    except FormatError as error:
+        where = {"line": error.line} if error.line else {}
+        message = f"The source is not {plan.format} that can be read: {error}."
+        raise refusal(_IMPORT, "invalid-source", message, field="/source", **where) from None
 
 
 def check_rows(rows: Sequence[Any], key: str) -> tuple[Sequence[NewRow], Sequence[dict[str, Any]]]:
