@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, contextmanager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
@@ -109,7 +109,9 @@ def call(
         # A case or a session that ends with the command would mislead, so a loaded service has no store.
         async with open_service(service, with_state=False, **options) as client:
             described = await _describe(client, method, path) if given or output is not None else None
-            named = dict(_read_fields(client, described, given))
+            schema = {} if described is None else described.input_schema
+            types, files, is_web = property_types(schema), file_fields(schema), client.locator.web is not None
+            named = dict(read_field(field, types, files, over_http=is_web) for field in given)
             if output is not None and isinstance(described, Endpoint) and is_file(described.output_schema):
                 more.setdefault("Accept", "*/*")
             content = {**(whole or {}), **named} if given else whole
@@ -207,15 +209,6 @@ def check_text(*arguments: str) -> None:
             argument.encode()
         except UnicodeEncodeError as error:
             raise click.UsageError(f"{brief(argument)} is not UTF-8.") from error
-
-
-def _read_fields(
-    client: ServiceClient, described: Endpoint | Capability | None, given: Sequence[str]
-) -> Iterator[tuple[str, Any]]:
-    schema = {} if described is None else described.input_schema
-    types, files = property_types(schema), file_fields(schema)
-    for field in given:
-        yield read_field(field, types, files, over_http=client.locator.web is not None)
 
 
 async def _describe(client: ServiceClient, method: str, path: str) -> Endpoint | Capability | None:

@@ -30,7 +30,7 @@ from bespeak.documents.table_files import (
     quote_name,
     quote_text,
 )
-from bespeak.extensions.data.collection import DataCollection, Row, find_collection, read_filters
+from bespeak.extensions.data.collection import DataCollection, Row, find_named
 from bespeak.extensions.data.query import DataQuery, instant
 from bespeak.extensions.data.sources import Cancellable, FileSource, run_interruptible
 from bespeak.runtime.answer import Envelope
@@ -64,8 +64,6 @@ _turns: Final = FairSemaphore(_AT_ONCE, most=64, most_of_one=8)
 
 
 class _Rows(NamedTuple):
-    """Rows as a database reads them."""
-
     file: Path | None
     names: Sequence[str]
     select: str  # statement for n0, t0, o0, n1, ...
@@ -120,9 +118,7 @@ async def _find_rows(call: RoutedCall, folder: Path) -> _Rows:
     wanted = None if timed and "time_column" not in given else wanted
     if isinstance(target, list):
         return await _spill(folder / "rows.jsonl", _one_batch(target), wanted)
-    name, conditions = (target, {}) if isinstance(target, str) else (target["collection"], target.get("filter", {}))
-    collection, filters = await find_collection(call, _ANALYZE, name, "target"), read_filters(conditions, "target")
-    collection.check(filters, (), "target")
+    collection, filters = await find_named(call, _ANALYZE, target, "target")
     if not isinstance(collection, DataCollection):
         return await _spill(folder / "rows.jsonl", collection.batches(filters), wanted)
     source = collection.reader.source

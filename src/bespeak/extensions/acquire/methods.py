@@ -159,7 +159,11 @@ async def search(call: RoutedCall) -> Envelope:
         raise invalid("query", f"must have a word; got {query[:80]!r}.")
     order = read_order(given["sort"], "sort") if "sort" in given else ()
     limit, offset = given.get("limit", _RESULTS), given.get("offset", 0)
-    collections = choose_fitting(await _find_scope(call), filters, order, member)
+    scope = given.get("scope", ())
+    names = [scope] if isinstance(scope, str) else dict.fromkeys(scope)
+    found = [await find_collection(call, _SEARCH, name, "scope") for name in names]
+    found = found if "scope" in given else await list_collections(call)
+    collections = choose_fitting(found, filters, order, member)
     several = len(collections) != 1
     wanted = _Wanted(words, filters, order, limit + 1, 0 if several else offset)
     parts = [await _search_one(collection, wanted) for collection in collections]
@@ -174,14 +178,6 @@ async def search(call: RoutedCall) -> Envelope:
         told |= {"total": sum(part.total or 0 for part in parts)}
         told |= {"total_is_estimate": any(part.estimated for part in parts)}
     return Envelope(told)
-
-
-async def _find_scope(call: RoutedCall) -> list[Collection]:
-    scope = call.input.get("scope")
-    if scope is None:
-        return await list_collections(call)
-    names = [scope] if isinstance(scope, str) else dict.fromkeys(scope)
-    return [await find_collection(call, _SEARCH, name, "scope") for name in names]
 
 
 class _Wanted(NamedTuple):

@@ -138,7 +138,6 @@ _EXTRACTING: Final = (
 
 
 def _read_schema(schema: Mapping[str, Any]) -> dict[str, Validator]:
-    """Return the validator of each field."""
     read_schema(_EXTRACT, schema, "schema")
     properties = schema.get("properties")
     if schema.get("type", "object") != "object" or not properties or len(properties) > _MOST_FIELDS:
@@ -200,7 +199,9 @@ def _find_fields(
             _candidates(name, one, text, labeled, locale), _MOST_PARTS if "pattern" in one else _MOST_CANDIDATES
         )
         found = [each for each in tried if fits(each.value)][:_MOST_CANDIDATES]
-        made = _choose(_labels(name, field), found, text, many=many)
+        said = (name, *(field[key] for key in ("title", "description") if isinstance(field.get(key), str)))
+        labels = [words for words in (frozenset(_words(one[:80])) for one in said) if words]
+        made = _choose(labels, found, text, many=many)
         if made is not None and (not many or validators[name].is_valid(made["value"])):
             fields[name] = made
     return fields
@@ -228,11 +229,6 @@ def _choose(labels: list[frozenset[str]], found: list[_Found], text: str, *, man
 
 def _words(text: str) -> list[str]:
     return [_SAME.get(one, one) for one in re.findall(r"[^\W_]+", WORD_BORDER.sub(" ", text).lower())]
-
-
-def _labels(name: str, field: Mapping[str, Any]) -> list[frozenset[str]]:
-    told = (name, *(field[key] for key in ("title", "description") if isinstance(field.get(key), str)))
-    return [words for words in (frozenset(_words(one[:80])) for one in told) if words]
 
 
 def _score_label(labels: Iterable[frozenset[str]], text: str, start: int, since: int) -> float:

@@ -194,7 +194,6 @@ class LanguageModel:
 
 
 def _judge(text: str, validator: Validator, check: Callable[[Any], str | None]) -> tuple[Any, str]:
-    """Return the value of an answer, and what is wrong with it."""
     text = text.strip()
     if text.startswith(_FENCE) and text.endswith(_FENCE):
         text = text.partition("\n")[2].removesuffix(_FENCE)

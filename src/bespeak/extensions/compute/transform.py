@@ -103,7 +103,12 @@ async def _read_source(call: RoutedCall, source: Any, form: str | None) -> Any:
             raise refusal(_TRANSFORM, "invalid-source", message, field="/source", **where) from None
     elif form not in {None, "json"}:
         raise invalid("source_format", f"is {form}, which is a text; the source is data, so leave it out.")
-    elif form is None and isinstance(source, Mapping) and "collection" in source and set(source) <= _NAMED:
+    elif (
+        form is None
+        and isinstance(source, Mapping)
+        and "collection" in source
+        and set(source) <= {"collection", "filter"}
+    ):
         if not isinstance(source["collection"], str) or not isinstance(source.get("filter", {}), Mapping):
             raise invalid("source", 'names a collection wrongly; data with such members has `source_format` "json".')
         data = await read_rows(call, _TRANSFORM, source, "source")
@@ -120,9 +125,6 @@ def _read_parquet(source: str, _: str) -> list[dict[str, Any]]:
     except ValueError:
         raise FormatError("the text is not base64") from None
     return read_parquet(content, MOST_ROWS)
-
-
-_NAMED: Final = {"collection", "filter"}
 
 
 def _check_targets(names: Sequence[str]) -> None:

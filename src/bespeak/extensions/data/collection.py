@@ -202,14 +202,22 @@ async def read_rows(
     `orders` names a collection, and `{"collection": "orders", "filter": {...}}` some of its rows.
     """
     if isinstance(given, str | Mapping):
-        name = given if isinstance(given, str) else given["collection"]
-        collection = await find_collection(call, method, name, member)
-        filters = () if isinstance(given, str) else read_filters(given.get("filter", {}), member)
-        collection.check(filters, (), member)
+        collection, filters = await find_named(call, method, given, member)
         return await collection.gather(filters, most)
     if len(given) > most:
         raise invalid(member, f"must have at most {most:,} rows; got {len(given):,}.")
     return list(given)
+
+
+async def find_named(
+    call: RoutedCall, method: StandardMethod, given: str | Mapping[str, Any], member: str
+) -> tuple[Collection, tuple[DataFilter, ...]]:
+    """Find the collection that a parameter names, alone or with a filter, and return it with the filters."""
+    named: Mapping[str, Any] = {"collection": given} if isinstance(given, str) else given
+    collection = await find_collection(call, method, named["collection"], member)
+    filters = read_filters(named.get("filter", {}), member)
+    collection.check(filters, (), member)
+    return collection, filters
 
 
 def read_filters(given: Mapping[str, Any], member: str) -> tuple[DataFilter, ...]:

@@ -266,7 +266,8 @@ class DataReader:
         for name, (column, op) in filter_inputs(columns.values()).items():
             if name in values:
                 wanted, wrong = values[name], ""
-                if not all(map(_is_storable, wanted if op == "in" else [wanted])):
+                texts = [one for one in (wanted if op == "in" else [wanted]) if isinstance(one, str)]
+                if any(map(_UNSTORABLE.search, texts)):
                     wrong = f"{name} has characters that no text of a database can have."
                 elif column.kind == "date-time" and not _is_instant(wanted):
                     wrong = f"{name} must be a time in ISO 8601; got {wanted!r:.60}."
@@ -351,10 +352,6 @@ def _features(rows: Sequence[dict[str, Any]], geometry: tuple[str, ...]) -> dict
         point = {"type": "Point", "coordinates": places} if None not in places else None
         features.append({"type": "Feature", "geometry": places[0] if len(geometry) == 1 else point, "properties": row})
     return {"type": "FeatureCollection", "features": features}
-
-
-def _is_storable(value: Any) -> bool:
-    return not isinstance(value, str) or _UNSTORABLE.search(value) is None
 
 
 def _is_instant(value: str) -> bool:

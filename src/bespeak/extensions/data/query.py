@@ -76,7 +76,8 @@ def _convert(kind: str, value: Any) -> Any:
             number = value if isinstance(value, int) else Decimal(value)
             return int(number) if not isinstance(value, bool) and number == int(number) else _refuse(value)
         case "number":
-            return _number(value)
+            real = value if isinstance(value, int) else float(value)
+            return _refuse(value) if isinstance(value, bool) else real if math.isfinite(real) else None
         case "boolean":
             return _TRUTH[value] if value in _TRUTH else _refuse(value)
         case "date":
@@ -86,13 +87,6 @@ def _convert(kind: str, value: Any) -> Any:
             return instant(value).isoformat().replace("+00:00", "Z")
     found = msgspec.json.decode(value) if isinstance(value, str | bytes) else msgspec.to_builtins(value)
     return found if isinstance(found, list if kind == "array" else dict | list) else _refuse(found)
-
-
-def _number(value: Any) -> int | float | None:
-    number: int | float = value if isinstance(value, int) else float(value)
-    if isinstance(value, bool):
-        _refuse(value)
-    return number if math.isfinite(number) else None
 
 
 def _refuse(value: Any) -> Any:

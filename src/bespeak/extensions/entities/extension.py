@@ -10,11 +10,8 @@ from bespeak.extensions.entities import methods
 from bespeak.extensions.entities.methods_cancel import cancel
 from bespeak.runtime.extension import Cancelling, Extension, RecordKind
 from bespeak.runtime.identity.authority import GRANT, GRANTED, Grant
-from bespeak.state.store.commands.records import Record
 
-
-def _subject(record: Record) -> tuple[str, ...]:
-    return (msgspec.json.decode(record.data, type=Grant).subject,)
+_decode: Final = msgspec.json.Decoder(Grant).decode
 
 
 entities: Final = Extension(
@@ -31,7 +28,7 @@ entities: Final = Extension(
         methods.ENTITY: RecordKind(
             cancelling=Cancelling((methods.LIVE,), before=methods.before_cancel), describe=methods.describe_entity
         ),
-        GRANT: RecordKind(cancelling=Cancelling((GRANTED,), parties=_subject)),
+        GRANT: RecordKind(cancelling=Cancelling((GRANTED,), parties=lambda record: (_decode(record.data).subject,))),
     },
     endpoints=methods.list_endpoints,
 )

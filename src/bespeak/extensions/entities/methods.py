@@ -166,7 +166,6 @@ async def _subscribe(call: RoutedCall, entity: Entity) -> PutInChannel:
 
 
 def _line(data: Any, name: str) -> str:
-    """Return a printable line of the data of a subscription or a channel."""
     text = data.get(name) if isinstance(data, Mapping) else None
     if isinstance(text, str) and 0 < len(text) <= _LONGEST[name] and text.isprintable():
         return text
@@ -284,7 +283,9 @@ async def query_entities(call: RoutedCall) -> Envelope:
         entity = decode_entity(last.data)
         readable = last.owner in own or scopes.covers(f"{entity.entity_type}:read")
         if readable and _meets(last, entity, given):
-            listed.append(_describe(last, entity))
+            told = {"entity_id": last.record_id, "version": last.version, "created_at": write_instant(last.created)}
+            told |= {"updated_at": write_instant(last.updated), "data": entity.data}
+            listed.append(told | _owners(last, entity))
             size += len(last.data)
         if len(listed) == given.get("limit", _MOST_LISTED) or size >= _MOST_BYTES:
             break
@@ -306,17 +307,6 @@ def _meets(record: Record, entity: Entity, given: Mapping[str, Any]) -> bool:
         name in data and data[name] == value and isinstance(data[name], bool) == isinstance(value, bool)
         for name, value in given.get("where", {}).items()
     )
-
-
-def _describe(record: Record, entity: Entity) -> dict[str, Any]:
-    return {
-        "entity_id": record.record_id,
-        "version": record.version,
-        "created_at": write_instant(record.created),
-        "updated_at": write_instant(record.updated),
-        "data": entity.data,
-        **_owners(record, entity),
-    }
 
 
 def _owners(record: Record, entity: Entity) -> dict[str, Any]:

@@ -13,9 +13,8 @@ from nats.errors import Error, NoRespondersError
 from nats.js.api import AckPolicy, ConsumerConfig
 from nats.js.client import JetStreamContext
 
-from bespeak.errors import ConfigError
 from bespeak.extensions.integrate.channels import BUS, CONNECT, NOTHING, PATIENCE, Destination, Item, Source
-from bespeak.extensions.integrate.settings import NatsSettings
+from bespeak.extensions.integrate.settings import NatsSettings, read_token
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Journal, RoutedCall
 from bespeak.runtime.handling import RefusedError, passed
@@ -31,9 +30,7 @@ class EventBus:
 
     def __init__(self, settings: NatsSettings, environment: Mapping[str, str]) -> None:
         self.settings = settings
-        self._token = None if settings.token is None else environment.get(settings.token)
-        if settings.token is not None and self._token is None:
-            raise ConfigError(f"[connect.nats] token: the variable {settings.token} is not set")
+        self._token = read_token(settings.token, "connect.nats", environment)
         self._client: Any = None
         self._opening = asyncio.Lock()
 

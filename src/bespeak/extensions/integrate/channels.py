@@ -61,7 +61,6 @@ class Source(ABC):
 
     channel_type: ClassVar[str]
     waits: ClassVar[bool] = False  # True if `take` waits for items, so that nothing is read at intervals
-    commands: tuple[Command, ...] = ()  # what has to be there before the first item can come
 
     @abstractmethod
     async def take(self, call: RoutedCall, cursor: Any, limit: int) -> list[Item]:

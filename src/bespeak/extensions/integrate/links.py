@@ -165,7 +165,6 @@ def _places(found: Found) -> tuple[str, ...]:
 
 
 async def _refuse_cycle(call: RoutedCall, waiting: tuple[str, ...], target: str) -> None:
-    """Refuse a component in which the target is embedded itself."""
     walked: set[str] = set()
     while waiting and len(walked) < _MOST_WALKED:
         if target in waiting:
@@ -270,14 +269,12 @@ async def _read_part(call: RoutedCall, one: Link, row: Mapping[str, Any]) -> tup
 
 
 def _find_model(call: RoutedCall, text: str) -> Joined | None:
-    """Find a model of the service, `model:NAME`, that the caller may use."""
     kind, _, name = text.partition(":")
     model: Joined | None = call.server.registrar.participants.get(kind, {}).get(name) if kind == "model" else None
     return None if model is None or call.principal.scopes.missing(model.participant.scopes) else model
 
 
 def _find_route(call: RoutedCall, text: str) -> tuple[Route, dict[str, str] | None] | None:
-    """Find an informational endpoint of the service that the caller may call."""
     method, _, path = text.partition(" ")
     found = find_visible(call, method, path) if path.startswith("/") else None
     if found is None or found[0].endpoint.internal:

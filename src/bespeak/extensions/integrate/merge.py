@@ -12,7 +12,7 @@ import msgspec
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.acquire.methods import read_thing
 from bespeak.extensions.acquire.store import NewRow, PutResources, ReadResources
-from bespeak.extensions.data.collection import MOST_ROWS, Row, find_collection, read_filters, value_of
+from bespeak.extensions.data.collection import MOST_ROWS, Row, find_named, value_of
 from bespeak.extensions.integrate.methods import LONGEST_KEY, MOST_PUT, MOST_ROW, check_room, check_target
 from bespeak.protocol.exchange.instant import read_instant, write_instant
 from bespeak.runtime.answer import Effects, Envelope
@@ -115,9 +115,7 @@ async def _read(call: RoutedCall, given: Any, place: str, key: Sequence[str], le
     filters = {} if wanted is given else given.get("filter", {})
     if not isinstance(wanted, str) or not isinstance(filters, Mapping):
         raise invalid(member, f"names a collection wrongly in {place}.")
-    collection = await find_collection(call, _MERGE, wanted, member)
-    conditions = read_filters(filters, member)
-    collection.check(conditions, (), member)
+    collection, conditions = await find_named(call, _MERGE, {"collection": wanted, "filter": filters}, member)
     rows = await collection.gather(conditions, left)
     name, hidden = collection.name, _OF_SERVER.get(collection.kind, frozenset()) - set(key)
     times: dict[Any, float | None] = {}
@@ -239,7 +237,8 @@ class _Merging:
         noted |= {"field": field} if field else {"removed_row": True}
         if chosen is None:
             self.unresolved += 1
-            noted["unresolved"] = f"{policy} does not decide it: {_UNDECIDED}" if policy else "no policy decides it"
+            why = "the times or lengths of the values are not known, or two of them are equal"
+            noted["unresolved"] = f"{policy} does not decide it: {why}" if policy else "no policy decides it"
         else:
             noted |= {**_show("chosen", chosen.value), "from": chosen.source, "by": policy}
         self.count += 1
@@ -261,14 +260,11 @@ def _best(values: Sequence[_Entry], measures: Sequence[float | None]) -> _Entry 
     return best[0] if len({_encode(one.value) for one in best}) == 1 else None
 
 
-def _longest(values: Sequence[_Entry]) -> _Entry | None:
-    return _best(values, [len(one.value) if isinstance(one.value, str | list) else None for one in values])
-
-
 _CHOOSE: Final[Mapping[str, Callable[[Sequence[_Entry]], _Entry | None]]] = {
     "first": lambda values: values[0],
     "last": lambda values: values[-1],
     "latest": lambda values: _best(values, [one.time for one in values]),
-    "longest": _longest,
+    "longest": lambda values: _best(
+        values, [len(one.value) if isinstance(one.value, str | list) else None for one in values]
+    ),
 }
-_UNDECIDED: Final = "the times or lengths of the values are not known, or two of them are equal"

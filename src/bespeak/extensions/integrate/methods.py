@@ -36,7 +36,7 @@ from bespeak.extensions.integrate.jobs import (
     begin,
     new_job_id,
 )
-from bespeak.extensions.integrate.web_source import check_address, fetch_source
+from bespeak.extensions.integrate.remote import check_address, fetch_source
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import RESPOND_ASYNC, prefers
 from bespeak.protocol.exchange.instant import write_instant
@@ -262,7 +262,6 @@ def _open(stack: ExitStack, folder: Path) -> tuple[Path, IO[bytes]]:
 
 
 def _write(file: IO[bytes], source: Any) -> int:
-    """Write a source to a file; return its size."""
     if isinstance(source, FileValue):
         for chunk in source.upload.chunks():
             file.write(chunk)

@@ -1,38 +1,52 @@
-"""Collections of other bespeak servers, read and written with their standard methods. Nothing they say is trusted."""
+"""Data at other servers, of which nothing is trusted: collections of bespeak servers, and sources at web addresses.
+
+Collections are read and written with standard methods. Sources are fetched through the guard of deliveries, in bounded
+size and time.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from bespeak.contract.standard.definition import StandardMethod
 from bespeak.contract.standard.methods import STANDARD
-from bespeak.errors import ConfigError
-from bespeak.extensions.integrate.settings import ConnectSettings, RemoteSettings
-from bespeak.extensions.messages.transports import AgtpNotice
+from bespeak.extensions.integrate.settings import ConnectSettings, RemoteSettings, read_token
+from bespeak.extensions.messages.transports import AgtpNotice, Undeliverable
 from bespeak.protocol import status
 from bespeak.protocol.address import parse_uri
 from bespeak.protocol.address_guard import (
     AddressGuard,
+    BlockedAddressError,
     PinnedTransport,
     WebAddress,
     describe_failure,
     parse_web_address,
+    resolve_address,
     trust,
     typed_host,
 )
 from bespeak.protocol.exchange.headers import MEDIA_JSON
 from bespeak.protocol.wire.messages import Limits, ResponseMessage
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.extension import Opening
 from bespeak.runtime.handling import RefusedError, new_id, refusal, to_json
+
+if TYPE_CHECKING:
+    import httpx
 
 SYNC: Final = STANDARD["SYNC"]
 PAGE: Final = 100  # rows of one request, so that rows of the largest size fit
 _MOST_PUT: Final = 512 * 1024  # bytes of rows that a server imports at once, not in the background
 _MOST_ANSWER: Final = 8 * 1024 * 1024
 _WITHIN: Final = 30.0
+_MOST_REDIRECTS: Final = 5
+_PATIENCE: Final = 30.0  # seconds for each part of an answer
+_MOVED: Final = frozenset({301, 302, 303, 307, 308})
 
 
 class _Page(msgspec.Struct):
@@ -173,9 +187,7 @@ def open_remotes(opening: Opening, settings: ConnectSettings) -> dict[str, Remot
     found: dict[str, Remote] = {}
     server_id = opening.server.registrar.service.identity.server_id
     for name, one in settings.remotes.items():
-        token = None if one.token is None else opening.environment.get(one.token)
-        if one.token is not None and token is None:
-            raise ConfigError(f"[connect.remotes.{name}] token: the variable {one.token} is not set")
+        token = read_token(one.token, f"connect.remotes.{name}", opening.environment)
         web = parse_web_address(one.url) if not one.url.startswith("agtp:") else None
         place = web.origin if isinstance(web, WebAddress) else parse_uri(one.url)
         guard = AddressGuard(typed_host(place.host, place.port))
@@ -195,3 +207,85 @@ def find_remote(remotes: Mapping[str, Remote], text: str, collection: str) -> tu
     known = ", ".join(sorted(remotes)) or "none"
     message = f"{to_json(text[:80])} is not a remote that the operator lists in [connect.remotes]; there are: {known}."
     raise refusal(SYNC, "remote-not-found", message, field="/remote", remotes=sorted(remotes))
+
+
+def check_address(call: RoutedCall, method: StandardMethod, address: str) -> WebAddress:
+    """Return an address that may be fetched. Plain http is only for hosts that `[delivery] allow` has."""
+    delivery = call.server.part("delivery")
+    parsed = Undeliverable("This server fetches nothing.") if delivery is None else delivery.web.parse(address)
+    if isinstance(parsed, Undeliverable):
+        raise _wrong(method, parsed.message)
+    found: WebAddress = parsed
+    return found
+
+
+async def fetch_source(
+    call: RoutedCall, method: StandardMethod, address: str, size: int, most: int
+) -> AsyncGenerator[tuple[bytes, int | None]]:
+    """Yield the content at an address in parts of a size, each with the number of all bytes if the server tells it.
+
+    Raises RefusedError: 503, which may pass, or `invalid-source`. It must be closed.
+    """
+    import httpx  # noqa: PLC0415 - slow to load
+
+    transport = call.server.part("delivery").web.open()
+    try:
+        response = await _get(call, method, transport, address)
+        told = response.headers.get("content-length", "")
+        total = int(told) if told.isdecimal() and len(told) < 16 else None
+        fetched, part = 0, bytearray()
+        async with aclosing(response.aiter_raw(size)) as pieces:  # type: ignore[type-var]
+            while True:
+                async with asyncio.timeout(_PATIENCE):
+                    piece = await anext(pieces, b"")
+                fetched += len(piece)
+                part += piece
+                if max(fetched, total or 0) > most:
+                    raise _wrong(method, f"The source must have at most {most >> 20} MiB.")
+                if part and (len(part) >= size or not piece):
+                    yield bytes(part), total
+                    part.clear()
+                if not piece:
+                    return
+    except BlockedAddressError as error:
+        if not error.blocked.found:
+            raise _not_read("its name cannot be resolved") from None
+        raise _wrong(method, "The address is not public, and the operator does not allow it.") from None
+    except TimeoutError:
+        raise _not_read(f"its server did not answer within {_PATIENCE:g} s") from None
+    except (httpx.TransportError, OSError) as error:
+        raise _not_read(describe_failure(error)) from None
+    finally:
+        await transport.close()
+
+
+async def _get(call: RoutedCall, method: StandardMethod, transport: PinnedTransport, address: str) -> httpx.Response:
+    """Return a good answer, whose body is still to be read."""
+    place = check_address(call, method, address)
+    for _ in range(_MOST_REDIRECTS + 1):
+        headers = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "bespeak"}
+        async with asyncio.timeout(_PATIENCE):
+            response = await transport.send("GET", place, headers)
+        if response.status_code not in _MOVED:
+            break
+        await response.aclose()
+        moved = resolve_address(response.headers.get("location", ""), place, insecure=True)
+        place = check_address(call, method, str(moved) if isinstance(moved, WebAddress) else "")
+    else:
+        raise _wrong(method, f"The source was redirected more than {_MOST_REDIRECTS} times.")
+    number, coding = response.status_code, response.headers.get("content-encoding", "identity")
+    if number >= 500 or number == status.RATE_LIMITED:
+        raise _not_read(f"its server answered {number}")
+    if number != status.OK:
+        raise _wrong(method, f"The server of the source answered {number}.")
+    if coding != "identity":
+        raise _wrong(method, f"The source has the encoding {coding[:40]!r}, which was not asked for.")
+    return response
+
+
+def _wrong(method: StandardMethod, message: str) -> RefusedError:
+    return refusal(method, "invalid-source", message, field="/source")
+
+
+def _not_read(why: str) -> RefusedError:
+    return refusal(status.UNAVAILABLE, "source-unavailable", f"The source could not be read: {why}.")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bespeak.errors import ConfigError
 from bespeak.protocol.address_guard import AddressFault, parse_web_address
 from bespeak.text.reading.settings import Setting, optional_table, read_tables_of, read_variable, setting
 
@@ -14,6 +15,13 @@ def _parse_url(text: str) -> str | None:
     web = "https" + text.removeprefix("agtp") if text.startswith("agtp://") else text
     valid = not isinstance(parse_web_address(web), AddressFault) and "?" not in text
     return text.rstrip("/") if valid else None
+
+
+def read_token(token: str | None, table: str, environment: Mapping[str, str]) -> str | None:
+    """Return the token that a setting names. Raises ConfigError if its variable is not set."""
+    if token is not None and token not in environment:
+        raise ConfigError(f"[{table}] token: the variable {token} is not set")
+    return None if token is None else environment[token]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

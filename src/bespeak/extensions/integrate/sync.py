@@ -48,8 +48,6 @@ _COUNTED: Final = ("pulled", "pushed", "deleted", "agreed", "skipped", "conflict
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    """What is synchronized, and how."""
-
     sync_id: str  # the same for every run with this resource and this remote
     run: str
     resource: str
@@ -63,8 +61,6 @@ class _Plan(msgspec.Struct, frozen=True):
 
 
 class _Place(msgspec.Struct):
-    """How far a run has come."""
-
     phase: str = "remote"
     cursor: str | None = None
     after: int = 0
@@ -191,7 +187,9 @@ class _Work:
             rows, at.cursor = ([] if row is None else [row]), None
         else:
             page = await self.remote.scan(at.cursor)
-            if page is None and (at.cursor or self._plan.direction == "pull" or await self._has_agreed()):
+            if page is None and (
+                at.cursor or self._plan.direction == "pull" or await self._store.read(HasAgreed(self._plan.sync_id))
+            ):
                 message = f"The remote {self._plan.remote} shows no collection {self._plan.remote_collection[:80]!r}."
                 raise refusal(SYNC, "remote-not-found", message, field="/remote")
             rows, at.cursor = page or ([], None)
@@ -200,10 +198,6 @@ class _Work:
             raise contradiction(f"more than {MOST_RESOURCES:,} rows, or {_EMPTY_PAGES} pages without any")
         at.phase = "remote" if at.cursor is not None else "local"
         return [{name: value for name, value in row.items() if name != "resource_id"} for row in rows]
-
-    async def _has_agreed(self) -> bool:
-        found: bool = await self._store.read(HasAgreed(self._plan.sync_id))
-        return found
 
     async def _read_local(self) -> dict[str, str]:
         """Return the keys of the next local rows, which the remote may not have shown."""
