@@ -100,6 +100,7 @@ _members = partial(
     FORMAT=FORMAT_SCHEMA,
     NEGOTIATED_ID=NEGOTIATED_ID_SCHEMA,
 )
+_method = partial(StandardMethod, impact="reversible", idempotent=False)
 FLOOR: Final[tuple[StandardMethod, ...]] = (
     StandardMethod(
         name="QUERY",
@@ -151,13 +152,11 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         outcome="An ordered list of calls is returned; nothing has been executed.",
         takes=_members("goal: TEXT_OR_OBJECT, constraints?: TEXT_OR_OBJECT, available_methods?: TEXT_OR_LIST"),
     ),
-    StandardMethod(
+    _method(
         name="PROPOSE",
         description="Takes the proposal of an endpoint that does not exist yet.",
         intent="Propose an endpoint for this server to synthesize.",
         outcome="The proposal is approved, put under evaluation or rejected with a reason.",
-        impact="reversible",
-        idempotent=False,
         takes=dict.fromkeys(
             (
                 *("proposal?", "endpoint?", "signature?", "parameters?", "semantic?", "handler?", "input_schema?"),
@@ -169,13 +168,12 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         ),
         takes_anything=True,
     ),
-    StandardMethod(
+    _method(
         name="EXECUTE",
         description="Carries out an endpoint by the name of its tool, a procedure, a plan, or a tool call of MCP.",
         intent="Execute a named action with the given arguments.",
         outcome="The action has been carried out and its result is returned.",
         impact="irreversible",
-        idempotent=False,
         takes=d.members(
             "action?: TEXT, parameters?: OBJECT, payload?: ANYTHING, payload_type?: TEXT, idempotency_key?: TEXT, "
             "plan_id?: PLAN_ID, plan?: LIST_OR_OBJECT, timeout?: SECONDS",
@@ -183,13 +181,11 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
             LIST_OR_OBJECT={"type": ["array", "object"]},
         ),
     ),
-    StandardMethod(
+    _method(
         name="DELEGATE",
         description="Hands a task to another agent with part of the caller's authority.",
         intent="Delegate a task to another agent within the caller's authority.",
         outcome="A signed token is returned, by which the delegate acts with the authority it was given.",
-        impact="reversible",
-        idempotent=False,
         takes=_members(
             "target_agent_id: TEXT, task: TEXT_OR_OBJECT, authority_scope: TEXT_OR_LIST, delegation_token: TEXT, "
             "callback?: TEXT, deadline?: TEXT, depth?: 0..7"
@@ -225,26 +221,23 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         ),
         recorded=("target_id", "status"),
     ),
-    StandardMethod(
+    _method(
         name="SUSPEND",
         description="Pauses the workflow of a session until it is resumed, or ends a synthesized endpoint.",
         intent="Suspend a session and keep its checkpoint.",
         outcome="The session is suspended and a single-use resumption nonce is returned.",
-        impact="reversible",
-        idempotent=False,
         takes=_members(
             "session_id?: TEXT, reason?: awaiting_input | resource_limit | scheduled_pause | external_dependency, "
             "resume_by?: TEXT, checkpoint?: ANYTHING, synthesis_id?: NEGOTIATED_ID"
         ),
         errors=(d.INVALID_TIME,),
     ),
-    StandardMethod(
+    _method(
         name="NOTIFY",
         description="Delivers a message to an agent, a person or a group.",
         intent="Notify a recipient of something that happened.",
         outcome="The message is accepted for delivery and a receipt is returned.",
         impact="irreversible",
-        idempotent=False,
         takes=_members(
             "recipient: TEXT, content: ANYTHING, urgency?: critical | informational | background, "
             "delivery_guarantee?: at_most_once | at_least_once | exactly_once, expiry?: TEXT, event?: TEXT, "

@@ -66,10 +66,10 @@ class FindKeys(Command, frozen=True):
 
     def steps(self) -> Result[dict[str, StoredResource]]:
         known: dict[str, StoredResource] = {}
-        for part in _parts(self.keys):
+        for part, places in in_parts(self.keys):
             rows = yield Statement(
                 f"SELECT {COLUMNS} FROM resources WHERE collection = ? AND owner = ? "
-                f"AND key IN ({', '.join('?' * len(part))}) {'{lock}' if self.locks else ''}",
+                f"AND key IN ({places}) {'{lock}' if self.locks else ''}",
                 (self.collection, self.owner, *part),
             )
             known |= {row[3]: StoredResource(*row) for row in rows}
@@ -203,8 +203,7 @@ class PutResources(Command, frozen=True):
 
     def _insert(self, rows: Sequence[NewRow]) -> Result[list[int]]:
         positions: list[int] = []
-        for part in _parts(rows):
-            places = ", ".join(["(?, ?, ?, 1, ?, {now}, {now})"] * len(part))
+        for part, places in in_parts(rows, "(?, ?, ?, 1, ?, {now}, {now})"):
             inserted = yield Statement(
                 f"INSERT INTO resources (collection, owner, key, version, data, created, updated) VALUES {places} "
                 "RETURNING position",
@@ -242,8 +241,7 @@ def _replace(old: StoredResource, data: str) -> Result[StoredResource]:
 
 
 def _mark(positions: Sequence[int]) -> Steps:
-    for part in _parts(positions):
-        places = ", ".join(["(?)"] * len(part))
+    for part, places in in_parts(positions, "(?)"):
         yield Statement(
             f"INSERT INTO resources_unindexed (position) VALUES {places} ON CONFLICT DO NOTHING", tuple(part)
         )
@@ -266,8 +264,7 @@ class RemoveResources(Command, frozen=True):
             (self.owner, self.collection, *([self.position] if one else []), self.limit),
         )
         positions = [row[0] for row in rows]
-        for part in _parts(positions):
-            places = ", ".join("?" * len(part))
+        for part, places in in_parts(positions):
             for table in ("resources_unindexed", "resource_versions", "resources"):
                 yield Statement(f"DELETE FROM {table} WHERE position IN ({places})", tuple(part))
             yield Statement(f"DELETE FROM resources_text WHERE {{text_id}} IN ({places})", tuple(part))
@@ -283,8 +280,7 @@ class IndexResources(Command, frozen=True):
         rows = yield Statement(
             "SELECT position FROM resources_unindexed ORDER BY position LIMIT ? {skip}", (self.limit,)
         )
-        for part in _parts([row[0] for row in rows]):
-            places = ", ".join("?" * len(part))
+        for part, places in in_parts([row[0] for row in rows]):
             found = yield Statement(
                 f"SELECT position, collection, owner, data FROM resources WHERE position IN ({places})", tuple(part)
             )
@@ -351,8 +347,8 @@ class ReadResources(Command, frozen=True):
 
     def steps(self) -> Result[list[StoredResource]]:
         found: list[StoredResource] = []
-        for part in _parts(self.positions):
-            sql = f"SELECT {COLUMNS} FROM resources WHERE position IN ({', '.join('?' * len(part))})"
+        for part, places in in_parts(self.positions):
+            sql = f"SELECT {COLUMNS} FROM resources WHERE position IN ({places})"
             found += yield from read_all(StoredResource, sql, *part)
         return found
 
@@ -384,6 +380,8 @@ def _texts(value: Any) -> Iterator[str]:
             yield str(one)
 
 
-def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+def in_parts(values: Sequence[Any], place: str = "?") -> Iterator[tuple[Sequence[Any], str]]:
+    """Yield values for one statement at a time, with the places that they take in it."""
     for start in range(0, len(values), _PLACES):
-        yield values[start : start + _PLACES]
+        part = values[start : start + _PLACES]
+        yield part, ", ".join([place] * len(part))

@@ -6,13 +6,12 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import msgspec
 
-from bespeak.extensions.acquire.store import FindKeys, RemoveResources
+from bespeak.extensions.acquire.store import FindKeys, RemoveResources, in_parts
 from bespeak.state.store.commands.records import COLUMNS, PutRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Notify, Result, Statement, Steps, read_all
 
 LINK: Final = "link"  # kind of the records
 LINKED: Final = "linked"  # state of a link that holds
-_ROWS: Final = 200  # rows of one statement
 _KEPT: Final = 30 * 86400.0  # seconds for which a link that has ended can still be looked up
 
 
@@ -134,10 +133,9 @@ class FindAgreed(Command, frozen=True):
 
     def steps(self) -> Result[dict[str, Agreed]]:
         found: dict[str, Agreed] = {}
-        for start in range(0, len(self.keys), _ROWS):
-            part = self.keys[start : start + _ROWS]
+        for part, places in in_parts(self.keys):
             rows = yield Statement(
-                f"SELECT key, digest, run FROM synced_rows WHERE sync_id = ? AND key IN ({', '.join('?' * len(part))})",
+                f"SELECT key, digest, run FROM synced_rows WHERE sync_id = ? AND key IN ({places})",
                 (self.sync_id, *part),
             )
             found |= {row[0]: Agreed(row[1], row[2]) for row in rows}
@@ -160,10 +158,9 @@ class NoteAgreed(Command, frozen=True):
         for key, _, version in self.agreed:
             if (local[key].version if key in local else 0) != version:
                 return Conflict("changed")
-        for start in range(0, len(self.agreed), _ROWS):
-            part = self.agreed[start : start + _ROWS]
+        for part, places in in_parts(self.agreed, "(?, ?, ?, ?)"):
             yield Statement(
-                f"INSERT INTO synced_rows (sync_id, key, digest, run) VALUES {', '.join(['(?, ?, ?, ?)'] * len(part))} "
+                f"INSERT INTO synced_rows (sync_id, key, digest, run) VALUES {places} "
                 "ON CONFLICT (sync_id, key) DO UPDATE SET digest = excluded.digest, run = excluded.run",
                 tuple(value for key, digest, _ in part for value in (self.sync_id, key, digest, self.run)),
             )
