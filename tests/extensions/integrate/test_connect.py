@@ -310,6 +310,8 @@ async def test_what_cannot_be_connected_is_refused(monkeypatch: pytest.MonkeyPat
         await put(bench.store, {"id": "a"}, collection="copies")
         back = await code(bench, "CONNECT", source="collection:copies", destination="collection:papers")
         assert back == (409, "connection-loops")
+        back = await code(bench, "CONNECT", source="collection:resources:copies", destination="collection:papers")
+        assert back == (409, "connection-loops")
         monkeypatch.setattr(connecting, "MOST_CONNECTIONS", 1)
         full = await code(bench, "CONNECT", source="collection:papers", destination="inbox")
         assert full == (409, "too-many-connections")

@@ -77,6 +77,7 @@ _LEASE: Final = 30.0
 _WITHIN: Final = 20.0  # seconds for one delivery: less than the lease
 _AT_ONCE: Final = 32  # deliveries of one process at the same time
 _LONGEST_DELAY: Final = 60.0
+_ALIAS: Final = ("collection:resources:", "collection:")  # names of a source for what a destination calls the second
 # Refusals about an item: it is left out and counted. What is left of the others may pass, or ends the connection.
 _ITEM: Final = frozenset({status.BAD_REQUEST, status.CONTENT_TOO_LARGE, status.UNPROCESSABLE})
 
@@ -150,11 +151,12 @@ async def _comes_back(store: Store, owner: str, source: str, destination: str) -
     """Return True if connections of an agent lead from the destination to the source."""
     records: list[Record] = await store.read(ListRecords(CONNECTION, owner, (ACTIVE,), limit=MOST_CONNECTIONS))
     known = [decode(record.data) for record in records]
+    ends = [(one.source.replace(*_ALIAS), one.destination) for one in known]
     reached, before = {destination.replace("channel:", "messages:")}, 0
     while len(reached) > before:
         before = len(reached)
-        reached |= {one.destination for one in known if one.source in reached}
-    return source in reached
+        reached |= {end for start, end in ends if start in reached}
+    return source.replace(*_ALIAS) in reached
 
 
 def _settings(conduit: Conduit) -> dict[str, Any]:
