@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,35 @@ async def test_a_cursor_of_another_agent_or_another_filter_is_refused() -> None:
             assert (refused.status, refused.json["error"]["code"]) == (400, "invalid-cursor")
         for text in ("", "x", cursor[:-2], "W10", "\x00"):
             assert (await scan(bench, "papers", cursor=text)).status in (400, 422)
+
+
+@pytest.mark.parametrize("kind", ["csv", "sqlite"])
+async def test_a_cursor_that_was_forged_is_refused(kind: str, tmp_path: Path) -> None:
+    positions: list[list[Any]] = [[], ["abc"], [None], [1e308], [-1], [1 << 63], ["\0", "\0"], [True], [1.5, "\0"]]
+    async with keeping(**SERVICE, data_manifest=manifest(tmp_path, kind)) as bench:
+        await put(bench.store, {"id": "1"}, {"id": "2"})
+        for _ in range(2):
+            body = {"entity_type": "contract", "data": {"title": "Lease"}}
+            assert (await bench.send("REGISTER", "/", body)).status == 200
+        for name in ("papers", "contract", "ledger"):
+            cursor = (await scan(bench, name, page_size=1)).json["result"]["cursor"]
+            digest, _ = msgspec.json.decode(base64.urlsafe_b64decode(cursor + "=="))
+            for position in positions:
+                forged = base64.urlsafe_b64encode(msgspec.json.encode([digest, position])).decode()
+                reply = await scan(bench, name, cursor=forged)
+                assert reply.status == 400 or (name == "ledger" and reply.status == 200), (name, position, reply.json)
+
+
+async def test_what_others_import_under_the_name_of_a_data_set_is_not_shown_to_its_readers(tmp_path: Path) -> None:
+    secret = manifest(tmp_path, sensitivity="high", scopes=("ledger:read",))
+    service = {**SERVICE, "methods": ("SCAN", "FETCH")}
+    async with keeping(**service, data_manifest=secret) as bench:
+        await put(bench.store, {"id": "1"}, collection="ledger", owner=BOB)
+        assert len(await items(bench, "resources:ledger", agent=BOB)) == 1
+        assert (await scan(bench, "resources:ledger", scope="ledger:read")).status == 404
+        assert len(await items(bench, "data:ledger", scope="ledger:read")) == len(ROWS)
+        fetched = await bench.send("FETCH", "/", {"resource_id": "res-1"}, authority_scope="ledger:read")
+        assert fetched.status == 404
 
 
 @pytest.mark.requirement("METHODS-3.3-3")

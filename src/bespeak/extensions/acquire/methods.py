@@ -77,6 +77,8 @@ async def fetch(call: RoutedCall) -> Envelope:
 
 async def read_thing(call: RoutedCall, wanted: str, version: int | str | None = None) -> dict[str, Any] | None:
     """Return a resource, an entity or a row that the caller may read, with its content; None if there is none."""
+    if "\0" in wanted:  # no id has it, and not every store can look for it
+        return None
     given = None if version is None else int(version)
     return await _fetch_resource(call, wanted, given) or await _fetch_row(call, wanted, given)
 
@@ -170,7 +172,7 @@ async def search(call: RoutedCall) -> Envelope:
     results = [one for part in parts for one in part.results]
     if several:
         # Each part has only as many results as the first page needs.
-        results = _merge(results, order)[offset:]
+        results = (await run_in_thread(_merge, results, order))[offset:]
     shown = results[:limit]
     told: dict[str, Any] = {"results": shown, "count": len(shown), "offset": offset}
     told |= {"next_offset": offset + limit} if len(results) > limit else {}
@@ -207,9 +209,10 @@ async def _search_one(collection: Collection, wanted: _Wanted) -> _Part:
         # Rows whose words nobody has indexed are read, up to the limit of what a method reads.
         scored = await run_in_thread(_score, await collection.gather(filters), words, order)
         total, complete, scored = len(scored), True, scored[offset : offset + limit]
+    marks = await run_in_thread(lambda: [_highlight(row, words) for row, _ in scored])
     results = [
-        {"collection": collection.name, "item": row, "score": score, "highlights": _highlight(row, words)}
-        for row, score in scored
+        {"collection": collection.name, "item": row, "score": score, "highlights": shown}
+        for (row, score), shown in zip(scored, marks, strict=True)
     ]
     return _Part(results, total, not complete)
 
@@ -275,7 +278,7 @@ async def scan(call: RoutedCall) -> Envelope:
     filters = read_filters(given.get("filter", {}), "filter")
     collection.check(filters, (), "filter")
     about = [collection.kind, collection.name, given.get("filter")]
-    after = read_cursor(call, _SCAN, about, given["cursor"]) if "cursor" in given else None
+    after = read_cursor(call, _SCAN, about, given["cursor"], collection.accepts) if "cursor" in given else None
     rows, position = await collection.scan(after, given.get("page_size", _PAGE), filters)
     page = {"collection": collection.name, "items": rows, "count": len(rows)}
     return Envelope(page if position is None else {**page, "cursor": write_cursor(call, about, position)})

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from bespeak.contract.data_set import DataColumn
+from bespeak.contract.participant import ENTITY
 from bespeak.extensions.acquire.store import (
     MOST_CANDIDATES,
     CountUnindexed,
@@ -17,9 +18,11 @@ from bespeak.extensions.acquire.store import (
     SearchResources,
     StoredResource,
 )
-from bespeak.extensions.data.collection import Collection, Position, Row, meets
+from bespeak.extensions.data.collection import Collection, Position, Row, is_number_of_rows, meets
+from bespeak.extensions.data.endpoints import OpenedData
 from bespeak.extensions.data.query import DataFilter
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.concurrency import run_in_thread
 from bespeak.state.store.store import Store
 
 _MOST_READ: Final = 200  # matches whose rows are read at a time while filters are applied
@@ -39,10 +42,13 @@ class ResourceCollection(Collection):
     async def scan(
         self, after: Position | None, limit: int, filters: Sequence[DataFilter] = ()
     ) -> tuple[list[Row], Position | None]:
-        start = 0 if after is None else int(after[0])
+        start = 0 if after is None else after[0]
         found: list[StoredResource] = await self._store.read(ListResources(self.name, self._owners, start, limit))
-        rows: list[Row] = [row for row in map(show_resource, found) if meets(row, filters)]
+        rows: list[Row] = list((await run_in_thread(_show_fitting, found, filters)).values())
         return rows, (found[-1].position,) if len(found) == limit else None
+
+    def accepts(self, position: Position) -> bool:
+        return len(position) == 1 and is_number_of_rows(position[0])
 
     async def match(
         self, words: Sequence[str], filters: Sequence[DataFilter], limit: int, offset: int
@@ -54,18 +60,19 @@ class ResourceCollection(Collection):
         matches = await self._store.read(SearchResources(self.name, self._owners, tuple(words)))
         scores = {one.position: one.score for one in matches}
         shown: list[tuple[Row, float]] = []
-        total = 0
         order = list(scores)
         for start in range(0, len(order) if filters else min(len(order), offset + limit), _MOST_READ):
             part = order[start : start + _MOST_READ]
-            found = {one.position: one for one in await self._store.read(ReadResources(tuple(part)))}
-            for position in part:
-                row = show_resource(found[position]) if position in found else None
-                if row is not None and meets(row, filters):
-                    shown.append((row, scores[position]))
-                    total += 1
+            found = await run_in_thread(_show_fitting, await self._store.read(ReadResources(tuple(part))), filters)
+            shown += [(found[position], scores[position]) for position in part if position in found]
         complete = len(matches) < MOST_CANDIDATES and not await self._store.read(CountUnindexed())
-        return shown[offset : offset + limit], total if filters else len(matches), complete
+        return shown[offset : offset + limit], len(shown) if filters else len(matches), complete
+
+
+def _show_fitting(found: Sequence[StoredResource], filters: Sequence[DataFilter]) -> dict[int, Row]:
+    """Return the rows that meet filters, by their positions."""
+    shown = {one.position: show_resource(one) for one in found}
+    return {position: row for position, row in shown.items() if meets(row, filters)}
 
 
 def show_resource(resource: StoredResource) -> dict[str, Any]:
@@ -80,8 +87,16 @@ def own_ids(call: RoutedCall) -> tuple[str, ...]:
 
 
 def readable_owners(call: RoutedCall, collection: str) -> tuple[str, ...]:
-    """Return the owners whose resources of a collection the caller may read; empty for all."""
-    if call.principal.scopes.covers(f"{collection}:read"):
+    """Return the owners whose resources of a collection the caller may read; empty for all.
+
+    The scope of a data set or a type of entities of that name opens these, not what others have imported: an agent that
+    must not know of them may use their name, too.
+    """
+    registrar = call.server.registrar
+    declared = collection in registrar.participants.get(ENTITY, {}) or any(
+        isinstance(opened, OpenedData) and opened.reader.data.name == collection for opened in registrar.data
+    )
+    if not declared and call.principal.scopes.covers(f"{collection}:read"):
         return ()
     return own_ids(call)
 
@@ -89,7 +104,7 @@ def readable_owners(call: RoutedCall, collection: str) -> tuple[str, ...]:
 async def collect_resources(call: RoutedCall, name: str | None) -> list[Collection]:
     """Return the collections of resources that the caller may read, or that of a name."""
     store, own = call.server.store, own_ids(call)
-    if store is None or not own:
+    if store is None or not own or "\0" in (name or ""):
         return []
     if name is None:
         names: list[str] = await store.read(ListCollections(own))

@@ -16,10 +16,12 @@ import msgspec
 
 from bespeak.contract.data_set import DataColumn
 from bespeak.contract.standard.definition import StandardMethod
+from bespeak.errors import DataSourceError
 from bespeak.extensions.data.endpoints import DataReader, Layout, OpenedData
-from bespeak.extensions.data.query import OPERATORS, DataFilter, DataQuery, fits
+from bespeak.extensions.data.query import OPERATORS, DataFilter, DataQuery, fits, from_position
 from bespeak.protocol import status
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.concurrency import run_in_thread
 from bespeak.runtime.extension import COLLECT
 from bespeak.runtime.handling import RefusedError, invalid, passed, refusal
 
@@ -32,6 +34,7 @@ _BATCH: Final = 1000
 _MOST_FILTERS: Final = 32
 _MOST_VALUES: Final = 100
 _LONGEST_CURSOR: Final = 4096
+_LONGEST_NAME: Final = 256  # characters of a column: `a.b.c` is followed in every row
 
 
 class Collection(ABC):
@@ -53,10 +56,14 @@ class Collection(ABC):
         meanwhile. A page may have fewer rows than `limit` before the end. Raises RefusedError.
         """
 
+    @abstractmethod
+    def accepts(self, position: Position) -> bool:
+        """Return True if a position, which may be forged, is one from which `scan` can go on."""
+
     async def search(self, filters: Sequence[DataFilter], order: Order, limit: int, offset: int) -> list[Row]:
         """Return rows that meet filters, in an order. Raises RefusedError, also if there are too many to sort."""
         if order:
-            return sort_rows(await self.gather(filters), order)[offset : offset + limit]
+            return (await run_in_thread(sort_rows, await self.gather(filters), order))[offset : offset + limit]
         rows: list[Row] = []
         async for batch in self.batches(filters):
             rows += batch
@@ -118,6 +125,17 @@ class DataCollection(Collection):
         self, after: Position | None, limit: int, filters: Sequence[DataFilter] = ()
     ) -> tuple[list[Row], Position | None]:
         return passed(await self.reader.scan(after, min(limit, self.reader.data.max_rows), filters))
+
+    def accepts(self, position: Position) -> bool:
+        names = self.key or [name for name, column in self.columns.items() if column.is_comparable]
+        if len(position) != len(names) + (not self.key):
+            return False
+        try:
+            for name, value in zip(names, position, strict=False):
+                from_position(self.columns[name], value)
+        except DataSourceError:
+            return False
+        return bool(self.key) or is_number_of_rows(position[-1])
 
     async def search(self, filters: Sequence[DataFilter], order: Order, limit: int, offset: int) -> list[Row]:
         most = self.reader.data.max_rows
@@ -224,6 +242,9 @@ def read_filters(given: Mapping[str, Any], member: str) -> tuple[DataFilter, ...
     """Read a filter object: `{"status": "open", "amount": {"min": 10}}`. Raises RefusedError, 422."""
     filters: list[DataFilter] = []
     for name, wanted in given.items():
+        if len(name) > _LONGEST_NAME:
+            message = f"names a column of {len(name):,} characters; names have at most {_LONGEST_NAME}: {name[:80]!r}."
+            raise invalid(member, message)
         for op, value in wanted.items() if isinstance(wanted, Mapping) else (("eq", wanted),):
             if op not in OPERATORS:
                 raise invalid(member, f"has the operator {op[:40]!r} for {name[:80]!r}; use {', '.join(OPERATORS)}.")
@@ -298,12 +319,20 @@ def write_cursor(call: RoutedCall, about: Any, position: Position) -> str:
     return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
 
 
-def read_cursor(call: RoutedCall, method: StandardMethod, about: Any, text: str) -> Position:
+def is_number_of_rows(value: Any) -> bool:
+    """Return True if a value of a position, which may be forged, is a number that a database takes."""
+    return type(value) is int and 0 <= value < 1 << 63
+
+
+def read_cursor(
+    call: RoutedCall, method: StandardMethod, about: Any, text: str, accepts: Callable[[Position], bool]
+) -> Position:
     """Return the position of a cursor; refuse one that was made for another query or another agent."""
     try:
         assert len(text) <= _LONGEST_CURSOR
         cursor = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=_Cursor)
         assert cursor.digest == _digest(call, about)
+        assert accepts(cursor.position)
     except (ValueError, msgspec.MsgspecError, AssertionError):
         message = "Repeat the `cursor` of the last answer as it was, with the same parameters and the same agent."
         raise refusal(method, "invalid-cursor", message, field="/cursor") from None

@@ -13,6 +13,7 @@ from bespeak.extensions.entities.methods import ENTITY, LIVE, decode_entity
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.concurrency import run_in_thread
 from bespeak.state.store.commands.records import FindRecord, ListRecords, Record
 from bespeak.state.store.store import Store
 
@@ -40,11 +41,14 @@ class EntityCollection(Collection):
     async def scan(
         self, after: Position | None, limit: int, filters: Sequence[DataFilter] = ()
     ) -> tuple[list[Row], Position | None]:
-        start = (0.0, "") if after is None else (float(after[0]), str(after[1]))
+        start = (0.0, "") if after is None else (float(after[0]), after[1])
         wanted = ListRecords(ENTITY, None, (LIVE,), start, limit, self.name, self._owners)
         records: list[Record] = await self._store.read(wanted)
-        rows = [row for row in map(_show, records) if meets(row, filters)]
+        rows = await run_in_thread(lambda: [row for row in map(_show, records) if meets(row, filters)])
         return rows, (records[-1].created, records[-1].record_id) if len(records) == limit else None
+
+    def accepts(self, position: Position) -> bool:
+        return list(map(type, position)) == [float, str] and "\0" not in position[1]
 
     async def search(self, filters: Sequence[DataFilter], order: Order, limit: int, offset: int) -> list[Row]:
         wanted = next((one.value for one in filters if (one.column, one.op) == ("entity_id", "eq")), None)
