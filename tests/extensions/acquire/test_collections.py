@@ -29,6 +29,7 @@ from bespeak.extensions.acquire.store import (
     SearchResources,
     split_words,
 )
+from bespeak.extensions.data import collection as collections
 from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Command, Statement, Steps, Store
 
@@ -150,6 +151,19 @@ async def test_what_others_import_under_the_name_of_a_data_set_is_not_shown_to_i
         assert len(await items(bench, "data:ledger", scope="ledger:read")) == len(ROWS)
         fetched = await bench.send("FETCH", "/", {"resource_id": "res-1"}, authority_scope="ledger:read")
         assert fetched.status == 404
+
+
+async def test_rows_that_are_too_large_together_or_named_without_end_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(collections, "_MOST_BYTES", 1 << 20)
+    async with keeping(methods=("SEARCH",)) as bench:
+        await put(bench.store, *({"id": str(number), "text": "x" * 60_000} for number in range(20)))
+        for given in ({"query": {}, "sort": "id"}, {"query": {"a." * 200: 1}}):
+            reply = await bench.send("SEARCH", "/", {"scope": "papers", **given})
+            assert reply.status == 422, reply.json
+            shown = reply.json["error"]["message"]
+            assert "More than 1 MiB of rows of papers" in shown or "at most 256" in shown
 
 
 @pytest.mark.requirement("METHODS-3.3-3")

@@ -124,7 +124,6 @@ async def test_search_refuses_what_it_cannot_mean(tmp_path: Path) -> None:
             ({"query": {"amount": {"near": 3}}}, 422, "invalid-query"),
             ({"query": {"amount": None}}, 422, "invalid-query"),
             ({"query": {"amount": {"in": []}}}, 422, "invalid-query"),
-            ({"query": {"a." * 200: 1}}, 422, "invalid-query"),  # it would be followed in every row
             ({"query": {"a": 1}, "filter": {"a": 1}}, 422, "invalid-filter"),
             ({"query": {"salary": 1}, "scope": "ledger"}, 422, "invalid-query"),
             ({"query": {"booked": {"min": "soon"}}, "scope": "ledger"}, 422, "invalid-query"),

@@ -29,6 +29,7 @@ Row = Mapping[str, Any]
 Position = tuple[Any, ...]  # place behind a row, of values that JSON has
 Order = Sequence[tuple[str, bool]]  # columns to sort by, each with True for descending
 MOST_ROWS: Final = 100_000  # rows that a method holds in memory
+_MOST_BYTES: Final = 256 << 20  # of these rows as JSON: a hundred thousand rows may have gigabytes
 NOT_FOUND: Final = "collection-not-found"
 _BATCH: Final = 1000
 _MOST_FILTERS: Final = 32
@@ -72,12 +73,15 @@ class Collection(ABC):
         return rows[offset : offset + limit]
 
     async def gather(self, filters: Sequence[DataFilter] = (), most: int = MOST_ROWS) -> list[Row]:
-        """Return all rows that meet filters; refuse with 422 if there are more than `most`."""
+        """Return all rows that meet filters; refuse with 422 if there are more than `most`, or too large ones."""
         rows: list[Row] = []
+        size = 0
         async for batch in self.batches(filters):
             rows += batch
-            if len(rows) > most:
-                message = f"More than {most:,} rows of {self.name} meet the filter; narrow it."
+            size += await run_in_thread(lambda batch: len(msgspec.json.encode(batch)), batch)
+            if len(rows) > most or size > _MOST_BYTES:
+                reached = f"{most:,} rows" if len(rows) > most else f"{_MOST_BYTES >> 20} MiB of rows"
+                message = f"More than {reached} of {self.name} meet the filter; narrow it."
                 raise refusal(status.UNPROCESSABLE, "too-many-rows", message, max_rows=most)
         return rows
 
@@ -271,7 +275,9 @@ def value_of(row: Row, name: str) -> Any:
         return row.get(name)
     value: Any = row
     for part in name.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(part)
     return value
 
 
