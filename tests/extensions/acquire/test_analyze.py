@@ -88,6 +88,8 @@ async def test_a_trend_is_tested_within_the_window_and_explained() -> None:
         answer = await good(bench, "ANALYZE", target=rows, time_range={"end": "2026-03-28"}, chart="svg")
         assert (answer["analysis_type"], answer["time_column"], answer["rows"]) == ("trend", "day", 84)
         assert "one column of times, day" in answer["chosen_because"]
+        rows = [{"x" * 2000: f"2026-01-{day:02}", "n": day} for day in range(1, 20)]
+        assert (await good(bench, "ANALYZE", target=rows))["chosen_because"].endswith("one column of times")
         assert answer["chart"].startswith("<svg")
         assert "explanation" not in answer["findings"][0]
         still = [{"day": day, "n": one} for day, one in zip(days, noise(84), strict=True)]

@@ -137,6 +137,8 @@ async def test_rank_orders_items_by_the_criterion_and_gives_each_its_score() -> 
         assert await names({"weights": {"price": -1, "beds": 3}}) == ["Suite", "Attic"]
         assert await names({"words": "sea"}) == ["Suite"]
         assert await names("beds", limit=1) == ["Suite"]
+        odd = await good(bench, "RANK", items=[{"a\nb": 1}], criterion="a\nb")
+        assert odd["method"] == "column"  # the name of a method has no controls
         found = await good(bench, "RANK", items=ROOMS, criterion="price")
         assert ([one["score"] for one in found["ranked"]], found["method"]) == ([240.5, 80.0], "column price")
         for criterion in ({"weights": {}}, {"magic": 1}, {}):

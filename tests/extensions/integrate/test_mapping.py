@@ -139,6 +139,7 @@ async def test_schemas_are_named_and_what_has_no_fields_is_refused(tmp_path: Pat
             ({"source_schema": [7]}, (400, "invalid-schema")),
             ({"source_schema": {"type": "string"}}, (422, "no-fields")),
             ({"source_schema": loop}, (422, "no-fields")),
+            ({"source_schema": ["\a"]}, (422, "no-fields")),
             ({"strategy": "custom"}, (422, "invalid-pairs")),
             ({"strategy": "custom", "pairs": {"y": "a"}}, (422, "invalid-pairs")),
             ({"pairs": {"x": "a"}}, (422, "invalid-pairs")),

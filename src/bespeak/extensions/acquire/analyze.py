@@ -334,7 +334,11 @@ class _Analysis:
             return "distribution", "no column has numbers"
         if self._time is None:
             return "anomaly", "there are numbers, and not one column of times"
-        return "trend", f"there are numbers, and one column of times, {self._names[self._time]}"
+        name = self._names[self._time]
+        shown = (
+            f", {name}" if name.isprintable() and len(name) <= _LONGEST_TEXT else ""
+        )  # of one line
+        return "trend", f"there are numbers, and one column of times{shown}"
 
     def _note(self, at: int, text: str) -> None:
         self._notes.append(f"{self._names[at]}: {text}.")

@@ -180,7 +180,8 @@ async def rank(call: RoutedCall) -> Envelope:
         scores = await run_in_thread(score, rows, by)
         how = "weighted mean of columns scaled to 0..1" if weights else "BM25 over the texts of the items"
     elif any(criterion in row for row in rows):
-        scores, how = [_number(row.get(criterion)) for row in rows], f"column {criterion}"
+        scores, how = [_number(row.get(criterion)) for row in rows], "column"
+        how += f" {criterion}" * criterion.isprintable()
     else:
         values = await evaluate_rows(call, _RANK, criterion, rows, "criterion")
         scores, how = [_number(value) for value, _ in values], "expression"

@@ -112,7 +112,7 @@ def _flatten(schema: Any) -> _Fields | Fault:
 
 def _add(fields: _Fields, path: str, told: Mapping[str, Any]) -> None:
     texts = (told[name] for name in ("title", "description") if isinstance(told.get(name), str))
-    if 0 < len(path) <= 256:
+    if 0 < len(path) <= 256 and path.isprintable():
         fields[path] = _Field(str(told.get("type", "")), tuple(text[:1000] for text in texts))
 
 
