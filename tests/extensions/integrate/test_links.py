@@ -109,6 +109,8 @@ async def test_only_readable_things_are_linked_and_only_links_between_readable_t
         monkeypatch.setattr(links, "_MOST_OF_THING", 4)
         given = {"source": mine, "target": "papers/k1", "relationship": "of"}
         assert await code(bench, "LINK", **given) == (409, "too-many-links")
+        other = {"source": BOB, "target": mine, "relationship": "knows", "agent": BOB, "authority": "contract:read"}
+        assert await code(bench, "LINK", **other) == (200, "")  # the links of each owner are counted apart
         await good(bench, "LINK", source="ledger/4", target="papers/k1", relationship="pays", authority="ledger:link")
 
 

@@ -335,9 +335,7 @@ class _Analysis:
         if self._time is None:
             return "anomaly", "there are numbers, and not one column of times"
         name = self._names[self._time]
-        shown = (
-            f", {name}" if name.isprintable() and len(name) <= _LONGEST_TEXT else ""
-        )  # of one line
+        shown = f", {name}" if name.isprintable() and len(name) <= _LONGEST_TEXT else ""  # of one line
         return "trend", f"there are numbers, and one column of times{shown}"
 
     def _note(self, at: int, text: str) -> None:

@@ -45,15 +45,19 @@ class PutLink(Command, frozen=True):
     guards: ClassVar[bool] = True
     record: PutRecord
     ends: tuple[str, str]
-    most: tuple[int, int]  # limit of links of each end
+    most: tuple[int, int]  # limit of links that the owner makes of each end
 
     def steps(self) -> Steps:
         made = yield from self.record.steps()
         if isinstance(made, Conflict):
             return made
         for thing, most in zip(self.ends, self.most, strict=True):
-            counted = "SELECT count(*) FROM (SELECT 1 FROM link_ends WHERE thing = ? LIMIT ?) AS counted"
-            rows = yield Statement(counted, (thing, most))
+            # Those of each owner apart: nobody who may only read a thing uses up what others may link to it.
+            counted = (
+                "SELECT count(*) FROM (SELECT 1 FROM link_ends AS e JOIN records AS r ON r.record_id = e.link_id "
+                "WHERE e.thing = ? AND r.owner = ? LIMIT ?) AS counted"
+            )
+            rows = yield Statement(counted, (thing, self.record.owner, most))
             if rows[0][0] >= most:
                 return Conflict("too-many", {"thing": thing})
             yield Statement("INSERT INTO link_ends (thing, link_id) VALUES (?, ?)", (thing, made.record_id))
