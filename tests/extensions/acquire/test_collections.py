@@ -16,6 +16,7 @@ from tests.state.store.conftest import place, shared_place, started, store
 from tests.stateful import StatefulBench, keeping
 from tests.things import contracts, joining
 
+from bespeak.contract.policy import Policies
 from bespeak.contract.service import DataManifest
 from bespeak.extensions.acquire import store as commands
 from bespeak.extensions.acquire.store import (
@@ -95,6 +96,20 @@ async def test_a_collection_that_the_caller_may_not_read_does_not_exist_for_it(t
         assert (refused.status, refused.json["error"]["code"]) == (404, "collection-not-found")
         assert refused.json["error"]["collections"] == ["contract"]
         assert len(await items(bench, "ledger", scope="data:ledger")) == len(ROWS)
+
+
+async def test_core_methods_show_no_data_set_to_callers_whom_its_endpoint_would_refuse(tmp_path: Path) -> None:
+    policies = Policies(scope_required_for_invocation=True)
+    async with keeping(**SERVICE, data_manifest=manifest(tmp_path), policies=policies) as bench:
+        asked = {"intent": "a-1"}
+        for agent in (None, AGENT):
+            reply = await bench.send("QUERY", "/", asked, agent=agent)
+            assert "ledger" not in reply.json["result"].get("searched", ())
+            told = await bench.send("SUMMARIZE", "/", {"source": "ledger"}, agent=agent)
+            assert "collection" not in told.json["result"]  # it is a text
+            assert (await bench.send("QUERY", "/", {**asked, "scope": ["ledger"]}, agent=agent)).status != 200
+        reply = await bench.send("QUERY", "/", {**asked, "scope": ["ledger"]}, authority_scope="desk:use")
+        assert reply.json["result"]["searched"] == ["ledger"]
 
 
 async def test_entities_are_a_collection_of_their_owner_and_of_readers_of_the_type() -> None:

@@ -150,8 +150,14 @@ class DataCollection(Collection):
 
 
 async def collect_data(call: RoutedCall, name: str | None) -> list[Collection]:
-    """Return the data sets that the caller may read, or the one of a name."""
+    """Return the data sets that the caller may read, or the one of a name.
+
+    QUERY / and SUMMARIZE / answer callers without a scope, even without a credential; the endpoint of a data set does
+    not where the policy requires a scope.
+    """
     found: list[Collection] = []
+    if call.routes.policies.scope_required_for_invocation and not call.principal.scopes:
+        return found
     for opened in call.server.registrar.data:
         assert isinstance(opened, OpenedData)
         reader = opened.reader
