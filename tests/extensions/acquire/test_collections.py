@@ -191,6 +191,14 @@ async def test_a_row_that_stays_is_scanned_exactly_once_while_others_are_written
         assert [row["id"] for row in (*first["items"], *second)] == ["0", "1", "2", "3", "4", "5", "new"]
 
 
+async def test_a_name_that_no_store_can_look_for_is_one_that_is_not_there(place: str) -> None:
+    kept = open_store(place, role="sole")
+    async with keeping(store=kept, methods=("MERGE",)) as bench:
+        reply = await bench.send("MERGE", "/", {"sources": ["a\0b/c", [{"n": 1}]]})
+    await kept.close()
+    assert (reply.status, reply.json["error"]["code"]) == (404, "collection-not-found")
+
+
 async def test_policies_decide_what_becomes_of_a_row_whose_key_is_there(store: Store) -> None:
     assert msgspec.to_builtins(await put(store, {"id": "1", "a": 1}, {"id": "2"}, {"a": 3})) == {
         "added": 3,
