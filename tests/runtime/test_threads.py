@@ -23,7 +23,14 @@ from bespeak.contract.handler import RegisteredFunction
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.header_values import decode64
 from bespeak.runtime import concurrency, dispatcher, settlement
-from bespeak.runtime.concurrency import OverloadedError, Workers, run_in_thread, running_threads
+from bespeak.runtime.concurrency import (
+    FairSemaphore,
+    OverloadedError,
+    Workers,
+    compute_in_thread,
+    run_in_thread,
+    running_threads,
+)
 from bespeak.runtime.exchange import REPLAYED
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.commands.audit import ScanAudit
@@ -87,6 +94,25 @@ async def test_threads_serve_agents_in_turn_and_one_agent_does_not_take_all_plac
     await asyncio.gather(*(call.future for call in calls))
     assert gate.calls == ["running", "bob 0", "ann 0", "bob 1", "ann 1", "ann 2", "ann 3"]
     assert workers.pending == 0
+
+
+async def test_computations_run_two_at_a_time_in_turns_of_the_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concurrency, "_COMPUTING", FairSemaphore(2, most=8, most_of_one=4))
+    release, ended = threading.Event(), list[str]()
+
+    def compute(name: str) -> None:
+        release.wait(30)
+        ended.append(name)
+
+    names = ["a1", "a2", "a3", "a4", "a5", "a6", "b1"]
+    tasks = [asyncio.create_task(compute_in_thread(name[0], compute, name)) for name in names]
+    await asyncio.sleep(0)  # two run, and the others wait
+    with pytest.raises(OverloadedError):
+        await compute_in_thread("a", compute, "a7")
+    release.set()
+    await asyncio.gather(*tasks)
+    assert set(ended[:2]) == {"a1", "a2"}
+    assert "b1" in ended[2:4]
 
 
 async def test_a_cancelled_call_that_has_not_begun_never_runs_and_one_that_runs_keeps_its_place() -> None:

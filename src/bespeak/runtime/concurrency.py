@@ -141,7 +141,7 @@ class OverloadedError(BespeakError):
     """Raised if all threads are busy and too many calls wait for one."""
 
     def __init__(self) -> None:
-        super().__init__(f"{MOST_THREADS} calls run in threads and {MOST_WAITING} wait")
+        super().__init__("all threads are busy, and too many calls wait for one")
 
 
 class ThreadCall:
@@ -395,6 +395,21 @@ class FairSemaphore:
             turns.remove(turn)
             if not turns:
                 del self._waiting[owner]
+
+
+_COMPUTING: Final = FairSemaphore(2, most=256, most_of_one=32)
+
+
+async def compute_in_thread(owner: str | None, function: Callable[..., ResultT], *arguments: Any) -> ResultT:
+    """Call a function that computes for long, two at the same time, in turns of the owners.
+
+    Threads that compute share one interpreter with the event loop, which waits for each of them. Raises OverloadedError
+    if too many wait.
+    """
+    if not _COMPUTING.has_room(owner or ""):
+        raise OverloadedError
+    async with _COMPUTING.take(owner or ""):
+        return await run_in_thread(function, *arguments)
 
 
 class Pace:

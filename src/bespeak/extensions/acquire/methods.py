@@ -35,7 +35,7 @@ from bespeak.extensions.data.query import DataFilter, as_value
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.concurrency import compute_in_thread, run_in_thread
 from bespeak.runtime.extension import SHOW_LINKS
 from bespeak.runtime.handling import handler, invalid, read_time, refusal
 from bespeak.runtime.methods.discovery import may_see
@@ -167,12 +167,12 @@ async def search(call: RoutedCall) -> Envelope:
     found = found if "scope" in given else await list_collections(call)
     collections = choose_fitting(found, filters, order, member)
     several = len(collections) != 1
-    wanted = _Wanted(words, filters, order, limit + 1, 0 if several else offset)
+    wanted = _Wanted(words, filters, order, limit + 1, 0 if several else offset, call.agent_id)
     parts = [await _search_one(collection, wanted) for collection in collections]
     results = [one for part in parts for one in part.results]
     if several:
         # Each part has only as many results as the first page needs.
-        results = (await run_in_thread(_merge, results, order))[offset:]
+        results = (await compute_in_thread(call.agent_id, _merge, results, order))[offset:]
     shown = results[:limit]
     told: dict[str, Any] = {"results": shown, "count": len(shown), "offset": offset}
     told |= {"next_offset": offset + limit} if len(results) > limit else {}
@@ -188,6 +188,7 @@ class _Wanted(NamedTuple):
     order: Sequence[tuple[str, bool]]
     limit: int
     offset: int
+    owner: str | None  # agent that asks
 
 
 class _Part(NamedTuple):
@@ -199,7 +200,7 @@ class _Part(NamedTuple):
 
 
 async def _search_one(collection: Collection, wanted: _Wanted) -> _Part:
-    words, filters, order, limit, offset = wanted
+    words, filters, order, limit, offset, owner = wanted
     if not words:
         rows = await collection.search(filters, order, limit, offset)
         return _Part([{"collection": collection.name, "item": row} for row in rows])
@@ -207,7 +208,7 @@ async def _search_one(collection: Collection, wanted: _Wanted) -> _Part:
         scored, total, complete = await collection.match(words, filters, limit, offset)
     else:
         # Rows whose words nobody has indexed are read, up to the limit of what a method reads.
-        scored = await run_in_thread(_score, await collection.gather(filters), words, order)
+        scored = await compute_in_thread(owner, _score, await collection.gather(filters), words, order)
         total, complete, scored = len(scored), True, scored[offset : offset + limit]
     marks = await run_in_thread(lambda: [_highlight(row, words) for row, _ in scored])
     results = [

@@ -25,7 +25,7 @@ from bespeak.extensions.compute.methods import read_schema
 from bespeak.extensions.compute.normalize import is_available, normalize_values
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.concurrency import compute_in_thread, run_in_thread
 from bespeak.runtime.handling import handler, invalid, refusal
 from bespeak.text.identifiers import WORD_BORDER
 
@@ -98,7 +98,7 @@ async def extract(call: RoutedCall) -> Envelope:
         validators = _read_schema(schema)
         if engine != "model":
             found = partial(_find_fields, text, schema, validators, given.get("locale"))
-            fields = await run_in_thread(found)
+            fields = await compute_in_thread(call.agent_id, found)
         doubtful = [name for name in validators if fields.get(name, {}).get("confidence", 0) < _DOUBTFUL]
         if doubtful and (engine == "model" or (engine == "auto" and call.server.part(PART) is not None)):
             quoted = {name: {"value": schema["properties"][name], "quote": TEXT} for name in doubtful}

@@ -25,7 +25,7 @@ from bespeak.extensions.data.collection import (
 from bespeak.extensions.data.query import DataFilter
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.concurrency import compute_in_thread
 from bespeak.runtime.handling import handler, invalid, refusal
 
 _CLASSIFY, _RECOMMEND = STANDARD["CLASSIFY"], STANDARD["RECOMMEND"]
@@ -53,7 +53,7 @@ async def classify(call: RoutedCall) -> Envelope:
             raise invalid("confidence_threshold", "must be left out: the model does not tell its confidence.")
     else:
         rows = await read_rows(call, _CLASSIFY, taxonomy, "taxonomy", most=_MOST_LABELS)
-        chances, how = await run_in_thread(_classify, items, _read_labels(rows), several)
+        chances, how = await compute_in_thread(call.agent_id, _classify, items, _read_labels(rows), several)
         share = "" if several else ", times the share of the label in the evidence for all"
         by, default = f"1 - exp(-evidence / {_ENOUGH}){share}", _THRESHOLD
     least = default if threshold is None else threshold
@@ -139,7 +139,7 @@ async def recommend(call: RoutedCall) -> Envelope:
         columns |= dict.fromkeys([goal[name]] if isinstance(goal.get(name), str) else goal.get(name, ()), weight)
     texts = {"context": join_texts([rest, liked])} | ({"goal": goal} if isinstance(goal, str) else {})
     wanted = _Wanted(columns, texts, wishes, given.get("limit", _RECOMMENDED))
-    made, unscored, how = await run_in_thread(_recommend, rows, wanted)
+    made, unscored, how = await compute_in_thread(call.agent_id, _recommend, rows, wanted)
     if unscored and not made:
         raise invalid("goal", f"names columns of which no candidate of {collection.name} has a number.")
     for one in made if not given.get("explain", True) else ():

@@ -22,7 +22,7 @@ from bespeak.extensions.payments.settings import places_of
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall, find_visible, not_available
-from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.concurrency import compute_in_thread, run_in_thread
 from bespeak.runtime.expressions.pool import UNAVAILABLE, ExpressionFault, find_missing
 from bespeak.runtime.handling import RefusedError, handler, invalid, refusal
 
@@ -47,7 +47,7 @@ async def filter_rows(call: RoutedCall) -> Envelope:
         failed, first = len(reasons), next(iter(reasons), None)
     else:
         filters = read_filters(criteria, "criteria")
-        kept = await run_in_thread(lambda: [row for row in rows if meets(row, filters)])
+        kept = await compute_in_thread(call.agent_id, lambda: [row for row in rows if meets(row, filters)])
     told = await run_in_thread(write_answer, _FILTER, kept, given.get("output_format", "json"), "rows")
     told |= {"count": len(kept), "examined": len(rows), "failed": failed}
     return Envelope({**told, "first_failure": first} if first else told)
@@ -177,7 +177,7 @@ async def rank(call: RoutedCall) -> Envelope:
     if isinstance(criterion, Mapping):
         weights = criterion.get("weights")
         score, by = (weigh, weights) if weights else (_count_words, criterion["words"])
-        scores = await run_in_thread(score, rows, by)
+        scores = await compute_in_thread(call.agent_id, score, rows, by)
         how = "weighted mean of columns scaled to 0..1" if weights else "BM25 over the texts of the items"
     elif any(criterion in row for row in rows):
         scores, how = [_number(row.get(criterion)) for row in rows], "column"

@@ -15,7 +15,7 @@ from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.data.collection import read_rows
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.concurrency import compute_in_thread
 from bespeak.runtime.handling import handler, invalid, refusal
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ async def normalize(call: RoutedCall) -> Envelope:
         values = [rows[place["row"]][place["field"]] for place in places]
     if len(values) > _MOST_VALUES:
         raise invalid("data", f"must have at most {_MOST_VALUES:,} values; got {len(values):,}.")
-    found = await run_in_thread(normalize_values, kind, values, call.input.get("locale"))
+    found = await compute_in_thread(call.agent_id, normalize_values, kind, values, call.input.get("locale"))
     for place, one in zip(places, found, strict=True):
         if rows and "canonical" in one:
             rows[place["row"]][place["field"]] = one["canonical"]

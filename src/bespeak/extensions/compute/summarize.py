@@ -23,7 +23,7 @@ from bespeak.extensions.compute.language import ask_model
 from bespeak.extensions.data.collection import Row, list_collections, read_rows
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.concurrency import compute_in_thread
 from bespeak.runtime.handling import handler, invalid
 
 _SUMMARIZE = next(method for method in FLOOR if method.name == "SUMMARIZE")
@@ -74,17 +74,22 @@ async def summarize(call: RoutedCall) -> Envelope:
     if sum(map(len, texts)) > _MOST or (rows is None and not any(map(str.strip, texts))):
         raise invalid("source", f"must have 1 to {_MOST:,} characters of text; got {sum(map(len, texts)):,}.")
     if given.get("engine") == "model":
-        return Envelope(told | await _ask(call, texts if rows is None else await run_in_thread(describe_rows, rows)))
+        return Envelope(
+            told
+            | await _ask(call, texts if rows is None else await compute_in_thread(call.agent_id, describe_rows, rows))
+        )
     unused = [name for name in ("audience", "focus") if name in given and (rows is not None or name == "audience")]
     told |= {"not_applied": unused} if unused else {}
     told |= {"engine": "extractive", "deterministic": True}
     if rows is not None:
-        summary = await run_in_thread(describe_rows, rows, _COLUMNS[length])
+        summary = await compute_in_thread(call.agent_id, describe_rows, rows, _COLUMNS[length])
         first = f"There are {summary['rows']:,} rows with {summary['column_count']} columns."
         sentences = [first, *(_say_column(one) for one in summary["columns"])]
         told |= {"method": "figures of every row", "confidence": 1.0}
         return Envelope({**told, "summary": _write(sentences, form, summary), "sentences": len(sentences)})
-    sentences, confidence = await run_in_thread(choose_sentences, texts, length, given.get("focus", ""))
+    sentences, confidence = await compute_in_thread(
+        call.agent_id, choose_sentences, texts, length, given.get("focus", "")
+    )
     told |= {"method": "sentences nearest to the centroid", "confidence": confidence, "sentences": len(sentences)}
     return Envelope({**told, "summary": _write(sentences, form, {"sentences": sentences})})
 

@@ -20,7 +20,7 @@ from bespeak.extensions.compute.methods import evaluate_rows, findings, read_sch
 from bespeak.extensions.data.collection import MOST_ROWS, Row, read_rows
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall, not_available
-from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.concurrency import compute_in_thread, run_in_thread
 from bespeak.runtime.handling import RefusedError, handler, invalid, refusal
 from bespeak.text.source.pointer import child
 
@@ -51,13 +51,15 @@ async def transform(call: RoutedCall) -> Envelope:
             if isinstance(wanted, Mapping):
                 values[name] = await _compute(call, name, wanted["expression"], rows)
         converting = {one["target"]: one["convert"] for one in document.get("fields", ()) if "convert" in one}
-        made, told["missing"], unconverted = await run_in_thread(_map_rows, rows, mapping, values, converting)
+        made, told["missing"], unconverted = await compute_in_thread(
+            call.agent_id, _map_rows, rows, mapping, values, converting
+        )
         told |= {"unconverted": unconverted} if unconverted else {}
         policy = document.get("unmapped_policy", "flag")
-        unused = [] if policy == "ignore" else await run_in_thread(_find_unused, rows, mapping)
+        unused = [] if policy == "ignore" else await compute_in_thread(call.agent_id, _find_unused, rows, mapping)
         told["unused_fields"] = unused
         if policy == "preserve":
-            told["unused_fields"] = await run_in_thread(_preserve, rows, made, unused)
+            told["unused_fields"] = await compute_in_thread(call.agent_id, _preserve, rows, made, unused)
         data = made if isinstance(data, list) else made[0]
     if validator is not None:
         told["schema_applied_to"] = await run_in_thread(_check, validator, target, data)

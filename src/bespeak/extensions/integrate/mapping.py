@@ -23,7 +23,7 @@ from bespeak.extensions.semantics.terms import Ontology, Synonym, Term
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall, find_visible
-from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.concurrency import compute_in_thread, run_in_thread
 from bespeak.runtime.handling import effects, handler, invalid, refusal, to_json
 from bespeak.text.language.embedding import embed
 
@@ -63,7 +63,7 @@ async def map_schemas(call: RoutedCall) -> Effects | Envelope:
         unknown = next((path for path in paths if path not in side), None)
         if unknown is not None:
             raise invalid("pairs", f"names {unknown[:80]!r}, which is not a field; there are: {', '.join(side)[:500]}.")
-    made = await run_in_thread(_make, source, target, strategy, policy, pairs)
+    made = await compute_in_thread(call.agent_id, _make, source, target, strategy, policy, pairs)
     if store is None or call.agent_id is None:
         return Envelope(made)
     there = await store.read(FindResource(owner=call.agent_id, collection=MAPS, key=made["map_id"]))

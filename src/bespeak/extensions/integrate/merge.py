@@ -17,7 +17,7 @@ from bespeak.extensions.integrate.methods import LONGEST_KEY, MOST_PUT, MOST_ROW
 from bespeak.protocol.exchange.instant import read_instant, write_instant
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.concurrency import compute_in_thread, run_in_thread
 from bespeak.runtime.handling import check_needs, effects, handler, invalid, new_id, refusal, to_json
 
 _MERGE = STANDARD["MERGE"]
@@ -62,7 +62,7 @@ async def merge(call: RoutedCall) -> Effects | Envelope:
     if base is not None and given.get("strategy") == "intersection":
         raise invalid("strategy", "is intersection, but a base tells what is added and removed; use union.")
     merging = _Merging(given, key, whole=all(one.is_object for one in sources))
-    merged = await run_in_thread(merging.combine, sources, base)
+    merged = await compute_in_thread(call.agent_id, merging.combine, sources, base)
     manual, unresolved = given.get("strategy") == "manual", merging.unresolved
     if unresolved and not (manual and into is None):
         message = f"{unresolved} of {merging.count} conflicts are not resolved; name a policy in `conflict_resolution`."
