@@ -20,7 +20,7 @@ CURATOR, READER = "c0" * 32, "4e" * 32  # Agent-IDs
 SHELVES = [
     {"label": "Sea", "keywords": ["sea", "ships", "fishing", "whaling", "shipwreck", "sailing", "voyage"]},
     {"label": "Travel", "keywords": ["travel"]},
-    {"label": "Science", "keywords": ["science", "nature"]},
+    {"label": "Nature", "keywords": ["nature", "animals", "plants"]},
     {"label": "Fiction", "keywords": ["novel", "gothic", "ghost", "science fiction"]},
 ]
 
@@ -81,13 +81,12 @@ def examine(curator: SyncServiceClient) -> None:
 def sort(curator: SyncServiceClient) -> None:
     """Put books on shelves by their subjects, say what binding costs, and guess how long they stay away."""
     say("\nWhere do the books belong?")
-    subjects = curator.call("SCAN", "/", collection="donation", page_size=100)["items"]
-    sorted_ = curator.call("CLASSIFY", "/", items=[book["subject"] for book in subjects], taxonomy=SHELVES)
-    counts = dict.fromkeys((shelf["label"] for shelf in SHELVES), 0)
-    for one in sorted_["classified"]:
-        for label in one["labels"]:
-            counts[label["label"]] += 1
-    say("  " + ", ".join(f"{name} {count}" for name, count in counts.items()) + f"; nowhere {sorted_['unassigned']}")
+    for key in ("A-001", "A-014", "A-028"):
+        book = curator.call("FETCH", "/", resource_id=f"donation/{key}")["content"]
+        [found] = curator.call("CLASSIFY", "/", items=[book["subject"]], taxonomy=SHELVES)["classified"]
+        say(f"  {book['title']}: {found['labels'][0]['label']}")
+    [found] = curator.call("CLASSIFY", "/", items=["A guest book"], taxonomy=SHELVES)["classified"]
+    say(f"  A guest book: {found['labels'] or 'nowhere'}")
     cost = curator.call("CALCULATE", "/", expression={"formula": "binding"}, inputs={"pages": 635}, currency="EUR")
     say(f"  binding Moby-Dick: {cost['result']} EUR")
     days = curator.call("PREDICT", "/", input={"pages": 635, "language": "en"}, model_id="loan-days")
