@@ -271,6 +271,35 @@ print(*sorted(heavy & sys.modules.keys()))
     assert done.stdout.split() == ["sqlite3"]
 
 
+EXTRAS = (
+    "a2a aiosmtplib asyncpg babel cel_expr_python dateparser duckdb mcp mcp_types nats numpy onnxruntime phonenumbers "
+    "pint prometheus_client pygls pyld pyoxigraph python_calamine rapidfuzz typst wordllama"
+)
+
+
+def test_a_server_with_all_standard_methods_starts_without_any_extra(tmp_path: Path) -> None:
+    identity = 'server_id = "a.example"\noperator = "A"\ncontact = "a@a.example"'
+    (tmp_path / "bespeak.toml").write_text(f'[server]\n{identity}\n[methods]\nenable = ["*"]\n')
+    script = f"""
+import asyncio, sys
+sys.modules |= dict.fromkeys({EXTRAS.split()!r})  # importing them fails
+from bespeak.app.server.assembly import Keeper
+from bespeak.app.server.serving import assemble_target
+from bespeak.app.server.target import load_target
+from bespeak.state.store.settings import open_store
+
+async def live(target):
+    keeper = Keeper(assemble_target(target, ""), open_store("memory"), target.document)
+    await keeper.start()
+    await keeper.stop()
+    print(len(target.service.methods))
+
+asyncio.run(live(load_target({str(tmp_path)!r})))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "50\n")
+
+
 SLOW = """
 import asyncio, bespeak
 

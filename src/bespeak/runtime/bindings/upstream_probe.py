@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from bespeak.checks.lint.rules.handler import UPSTREAM_UNREACHABLE
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService, McpTool
-from bespeak.runtime.bindings.mcp.process import Launch, resolve_server
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 _SECONDS: Final = 3.0  # time for one upstream: a start must not wait long for what may come later
@@ -38,6 +37,8 @@ async def find_unreachable(
         if not isinstance(handler, ExternalService | McpTool) or handler.deferred:
             continue
         if isinstance(handler, McpTool):
+            from bespeak.runtime.bindings.mcp.process import Launch, resolve_server  # noqa: PLC0415 - an extra, and slow
+
             launch = resolve_server(handler.mcp, environment)
             # Without its variables an endpoint is not registered.
             url, fault = (launch.url, launch.fault) if isinstance(launch, Launch) else ("", "")
