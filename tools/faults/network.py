@@ -88,9 +88,10 @@ class Network:
     def remove(self) -> None:
         """Remove the namespaces, and with them the interfaces."""
         for machine in self.machines:
-            for name in (machine.namespace, machine.router):
+            # The link first: those of a namespace may outlive it for a moment, and the next run takes the same name.
+            for what in (("link", machine.link), ("netns", machine.namespace), ("netns", machine.router)):
                 with suppress(subprocess.CalledProcessError):  # it was not made
-                    _ip("netns", "del", name)
+                    _ip(what[0], "del", what[1])
 
     def _machine(self, number: int) -> Machine:
         name = f"bespeak-{os.getpid()}-{number}"
