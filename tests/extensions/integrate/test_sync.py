@@ -40,9 +40,10 @@ class Pair(NamedTuple):
 
 
 @asynccontextmanager
-async def listed(url: str, store: Any = None) -> AsyncIterator[StatefulBench]:
+async def listed(url: str, store: Any = None, scopes: tuple[str, ...] = ()) -> AsyncIterator[StatefulBench]:
     """Serve with one remote."""
-    settings = ConnectSettings(remotes={"warehouse": RemoteSettings(url=url, scope="stock:read")})
+    remote = RemoteSettings(url=url, scope="stock:read", scopes=scopes)
+    settings = ConnectSettings(remotes={"warehouse": remote})
     async with keeping(
         methods=METHODS, document=ServerDocument(extension_tables={"connect": settings}), store=store
     ) as bench:
@@ -232,3 +233,10 @@ async def test_a_remote_that_lies_or_dies_is_refused_and_changes_nothing() -> No
         await server.close()
     async with listed("agtp://127.0.0.1:1") as here:
         assert await code(here, "SYNC", **STOCK) == (503, "remote-unavailable")
+
+
+async def test_a_remote_with_scopes_does_not_exist_for_agents_that_lack_them() -> None:
+    async with listed("agtp://127.0.0.1:1", scopes=("warehouse:sync",)) as here:
+        assert await code(here, "SYNC", **STOCK) == (404, "remote-not-found")
+        reply = await here.send("SYNC", "/", STOCK, authority_scope="warehouse:sync")
+        assert reply.refusal == (503, "remote-unavailable")

@@ -123,7 +123,7 @@ class Remote:
     """A server that the operator lists."""
 
     def __init__(self, settings: RemoteSettings, token: str | None, notice: AgtpNotice, web: PinnedTransport) -> None:
-        self.url = settings.url
+        self.url, self.scopes = settings.url, settings.scopes
         self._notice, self._web = notice, web
         self._proof = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._proof |= {} if settings.scope is None else {"Authority-Scope": settings.scope}
@@ -198,14 +198,19 @@ def open_remotes(opening: Opening, settings: ConnectSettings) -> dict[str, Remot
     return found
 
 
-def find_remote(remotes: Mapping[str, Remote], text: str, collection: str) -> tuple[str, str]:
-    """Return the name of a listed remote, and the collection there, that a text means. Raises RefusedError, 404."""
+def find_remote(call: RoutedCall, text: str, collection: str) -> tuple[str, str]:
+    """Return the name of a remote that the caller may use, and the collection there, that a text means.
+
+    Raises RefusedError, 404.
+    """
+    listed: Mapping[str, Remote] = call.server.part("remotes") or {}
+    remotes = {name: one for name, one in listed.items() if not call.principal.scopes.missing(one.scopes)}
     for name, remote in remotes.items():
         for beginning in (name, remote.url):
             if text == beginning or text.startswith(f"{beginning}/"):
                 return name, text[len(beginning) + 1 :] or collection
     known = ", ".join(sorted(remotes)) or "none"
-    message = f"{to_json(text[:80])} is not a remote that the operator lists in [connect.remotes]; there are: {known}."
+    message = f"{to_json(text[:80])} is not a remote of [connect.remotes] that this agent may use; there are: {known}."
     raise refusal(SYNC, "remote-not-found", message, field="/remote", remotes=sorted(remotes))
 
 

@@ -40,6 +40,11 @@ class RemoteSettings:
         None, "`${VAR}`: the environment variable with the API key or token.", read=read_variable
     )
     scope: str | None = setting(None, "Scopes that the server claims there, such as `stock:read`.")
+    scopes: tuple[str, ...] = setting(
+        (),
+        "Scopes that an agent needs to use the remote. Without them, every agent that may SYNC reads and writes there "
+        "what the credential of the server opens.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from bespeak.extensions.integrate.jobs import (
 )
 from bespeak.extensions.integrate.methods import MOST_RESOURCES, check_rows
 from bespeak.extensions.integrate.remote import PAGE, SYNC, RemoteCollection, contradiction, find_remote
-from bespeak.extensions.integrate.store import FindAgreed, ForgetAgreed, HasAgreed, NoteAgreed
+from bespeak.extensions.integrate.store import FindAgreed, ForgetAgreed, HasAgreed, NoteAgreed, RemoveLinked
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.call import RoutedCall
@@ -86,7 +86,7 @@ async def sync(call: RoutedCall) -> Effects:
     if any(one.kind != "resources" for one in await list_collections(call, collection)):
         message = f"{collection[:80]!r} is a data set or an entity type of this service, which SYNC cannot write."
         raise refusal(SYNC, "name-taken", message, field="/resource")
-    name, there = find_remote(call.server.part("remotes") or {}, given["remote"], collection)
+    name, there = find_remote(call, given["remote"], collection)
     direction, policy = given.get("direction", "pull"), given.get("conflict_policy", "remote_wins")
     sync_id = digest_of([owner, collection, name, there])
     plan = _Plan(
@@ -148,7 +148,7 @@ class _Work:
         self._plan = plan = msgspec.convert(job.given, _Plan)
         self._at = msgspec.convert(job.checkpoint, _Place) if job.checkpoint else _Place()
         remotes = call.server.part("remotes") or {}
-        find_remote(remotes, plan.remote, "")  # it may have been removed meanwhile
+        find_remote(call, plan.remote, "")  # it, or the scopes of the caller, may have been removed meanwhile
         self._met = set[str]()  # keys of what is not committed yet
         self.remote = RemoteCollection(remotes[plan.remote], plan.remote_collection)
 
@@ -255,7 +255,7 @@ class _Work:
             raise refusal(SYNC, "too-many-resources", f"The agent may have {MOST_RESOURCES:,} resources.")
         self._met = {*(self._met if self._keeps else ()), *noted}
         note = NoteAgreed(plan.sync_id, plan.collection, self._owner, plan.run, tuple(noted.values()))
-        gone = [RemoveResources(self._owner, plan.collection, 1, position) for position in removed]
+        gone = [RemoveLinked(RemoveResources(self._owner, plan.collection, 1, position)) for position in removed]
         put = PutResources(plan.collection, self._owner, tuple(pulled), "overwrite")
         return [note, *([put] if pulled else []), *gone]
 
