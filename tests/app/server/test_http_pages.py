@@ -18,7 +18,7 @@ from bespeak.app.server.http_face import make_face
 from bespeak.app.server.http_pages import Publishing, check_publishing, make_pages
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.limits import Rate, RateLimits
-from bespeak.contract.policy import Policies
+from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.contract.service import DataClass, DataManifest
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings
@@ -163,7 +163,7 @@ def test_every_link_of_the_page_for_browsers_leads_to_a_document() -> None:
         transport = face(FIND, BOOK, HIDDEN, web=web, publishing=publishing)
         async with httpx.AsyncClient(transport=transport, base_url="http://rooms.test") as client:
             page = await client.get("/", headers={"Accept": HTML})
-            assert page.headers["content-security-policy"].startswith("default-src 'none'; style-src 'sha256-")
+            assert page.headers["content-security-policy"].startswith("default-src 'none'; script-src 'sha256-")
             assert "ledger" not in page.text.lower()
             links = re.findall(r'href="([^"]+)"', page.text)
             return {link: (await client.get(link, headers={"Accept": HTML})).status_code for link in links}
@@ -172,6 +172,30 @@ def test_every_link_of_the_page_for_browsers_leads_to_a_document() -> None:
     assert set(found.values()) == {200}
     assert {"/.well-known/ai", "/openapi.json", "/.well-known/agis.json", "/llms.txt"} < set(found)
     assert {"/mcp/server-card", "/.well-known/agent-card.json", "/.well-known/agtp"} < set(found)
+
+
+def test_each_endpoint_has_a_page_for_browsers_and_what_is_not_listed_has_none() -> None:
+    page = ask("/docs/BOOK/room")
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert ask("/docs/BOOK/room", headers={"If-None-Match": page.headers["etag"]}).status_code == 304
+    assert ask("/docs").text == ask("/", headers={"Accept": HTML}).text
+    assert ask("/docs/index.json").json()[0][:2] == ["BOOK", "/room"]
+    assert ask("/docs/BOOK/room", method="POST").status_code == 405
+    for path in ("/docs/AUDIT/ledger", "/docs/BOOK/rooms", "/docs/page-2"):
+        assert ask(path).status_code == 404
+
+
+def test_the_pages_for_browsers_can_be_turned_off_and_give_way_to_the_operators_own() -> None:
+    redirect = Redirect(from_method="GET", to_method="FETCH")
+    legacy = Policies(scope_required_for_invocation=False, methods=MethodPolicy(legacy=("GET",), redirects=(redirect,)))
+    for options in (
+        {"web": HttpSettings(docs=False)},
+        {"policies": Policies(anonymous_discovery=False)},
+    ):
+        assert ask("/docs/BOOK/room", **options).status_code in (401, 404)
+        assert "html" not in ask("/", headers={"Accept": HTML}, **options).headers["content-type"]
+    reply = ask("/docs", make_endpoint("FETCH", "/docs", echo), policies=legacy)
+    assert (reply.status_code, reply.headers["content-type"]) == (200, "application/json")
 
 
 def test_documents_from_the_dispatcher_have_their_own_cache_lifetime_and_agents_get_the_manifest() -> None:

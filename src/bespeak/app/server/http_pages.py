@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -12,9 +13,12 @@ import msgspec
 
 from bespeak.app.server import collector_paused
 from bespeak.contract.core_ontology import DOCUMENT_PATH, DOCUMENT_TYPE
+from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings
-from bespeak.documents.projections import a2a_card, agis_document, discovery, web_page
+from bespeak.documents.projections import a2a_card, agis_document, discovery
+from bespeak.documents.projections.reference import pages as reference
+from bespeak.documents.projections.reference.calls import Reach
 from bespeak.documents.rules import UNLIMITED_ON_THE_WEB
 from bespeak.faces.http.site import Page, Root
 from bespeak.protocol.address import Address
@@ -33,6 +37,7 @@ _HTML: Final = "text/html; charset=utf-8"
 _MARKDOWN: Final = "text/markdown; charset=utf-8"
 _PARTS: Final = f"{discovery.AI_PATH}/"
 _MANY: Final = 200  # endpoints from which documents are built at the start: thousands would block the loop for a second
+_MOST_KEPT: Final = 128  # pages of the reference that are kept
 ABOUT: Final = {  # descriptions of the documents, for the pages that link to them
     discovery.AI_PATH: "what can be called, in its shortest form",
     OPENAPI: "OpenAPI 3.1, with every schema",
@@ -71,27 +76,39 @@ class Publishing:
 
 
 class SitePages(Mapping[str, Page | Root]):
-    """Pages by path. The parts of `/.well-known/ai` are only known once it is built, so they are looked up late."""
+    """Pages by path. Parts of documents are only known once these are built, so they are looked up late."""
 
-    def __init__(self, pages: Mapping[str, Page | Root], parts: Callable[[], Mapping[str, Page]]) -> None:
+    def __init__(self, pages: Mapping[str, Page | Root], contents: _Contents | None = None) -> None:
+        """Add the parts of `contents` to pages; None if no document has parts."""
         self._pages = pages
-        self._parts = parts
+        self._contents = contents
+
+    def _find(self, path: str) -> Page | Root | None:
+        found = self._pages.get(path)
+        if found is not None or self._contents is None:
+            return found
+        if path.startswith(_PARTS):
+            return self._contents.parts.get(path[len(_PARTS) :])
+        return self._contents.shown(path) if reference.PATH in self._pages else None
 
     def __contains__(self, path: object) -> bool:
-        return path in self._pages or (
-            isinstance(path, str) and path.startswith(_PARTS) and path[len(_PARTS) :] in self._parts()
-        )
+        return isinstance(path, str) and self._find(path) is not None
 
     def __getitem__(self, path: str) -> Page | Root:
-        found = self._pages.get(path)
-        return found if found is not None else self._parts()[path.removeprefix(_PARTS)]
+        found = self._find(path)
+        if found is None:
+            raise KeyError(path)
+        return found
 
     def __iter__(self) -> Iterator[str]:
         yield from self._pages
-        yield from (f"{_PARTS}{name}" for name in self._parts())
+        if self._contents is not None:
+            yield from (f"{_PARTS}{name}" for name in self._contents.parts)
+            if reference.PATH in self._pages:
+                yield from self._contents.reference.paths()
 
     def __len__(self) -> int:
-        return len(self._pages) + len(self._parts())
+        return sum(1 for _ in self)
 
 
 def make_pages(routes: RouteTable, settings: HttpSettings, publishing: Publishing, *, keeps_state: bool) -> SitePages:
@@ -108,7 +125,7 @@ def make_pages(routes: RouteTable, settings: HttpSettings, publishing: Publishin
     if routes.policies.anonymous_discovery or (manifest is not None and manifest.pre_auth_discovery):
         pages[agis_document.SUMMARY_PATH] = _json_page(contents.summary)
     if not routes.policies.anonymous_discovery:
-        return SitePages({**pages, "/": Root({})}, dict)
+        return SitePages({**pages, "/": Root({})})
     if any(endpoint.is_listed for endpoint in routes.endpoints.values()):
         pages[discovery.AI_PATH] = main = Page(lambda: contents.ai.main, _JSON)
         if settings.ai_alias:
@@ -117,30 +134,39 @@ def make_pages(routes: RouteTable, settings: HttpSettings, publishing: Publishin
         if routes.service.semantic is not None:
             pages[DOCUMENT_PATH] = _json_page(contents.meaning, DOCUMENT_TYPE)
     if settings.url is not None:
-        if publishing.mcp:
-            pages[discovery.SERVER_CARD_PATH] = _json_page(contents.server_card, discovery.SERVER_CARD_TYPE)
-            pages[discovery.MCP_CATALOG_PATH] = _json_page(contents.mcp_catalog)
-        if publishing.a2a.enabled and OPENAPI in pages:
-            pages[a2a_card.PATH] = _json_page(lambda: contents.card)
-            pages[a2a_card.LEGACY_PATH] = _json_page(lambda: a2a_card.to_legacy(contents.card))
-        pages[discovery.CATALOG_PATH] = _json_page(lambda: contents.catalog(pages), discovery.CATALOG_TYPE)
+        _add_cards(pages, contents, publishing)
     pages[discovery.LLMS_PATH] = Page(lambda: contents.llms(pages), _TEXT)
-    pages["/"] = Root(
-        {
-            MEDIA_JSON: Page(contents.agis, _JSON, vary="Accept"),
-            MEDIA_AGIS: Page(contents.agis, MEDIA_AGIS, vary="Accept"),
-            f"{MEDIA_AGIS}+json": Page(contents.agis, f"{MEDIA_AGIS}+json", vary="Accept"),
-            "text/markdown": Page(lambda: contents.llms(pages), _MARKDOWN, vary="Accept"),
-            "text/plain": Page(lambda: contents.llms(pages), _TEXT, vary="Accept"),
-            # Asked for again at every visit: whoever looks at a service in a browser may just have changed it.
-            "text/html": Page(lambda: contents.html(pages), _HTML, vary="Accept", policy=web_page.POLICY, lifetime=0),
-        }
-    )
+    forms = {
+        MEDIA_JSON: Page(contents.agis, _JSON, vary="Accept"),
+        MEDIA_AGIS: Page(contents.agis, MEDIA_AGIS, vary="Accept"),
+        f"{MEDIA_AGIS}+json": Page(contents.agis, f"{MEDIA_AGIS}+json", vary="Accept"),
+        "text/markdown": Page(lambda: contents.llms(pages), _MARKDOWN, vary="Accept"),
+        "text/plain": Page(lambda: contents.llms(pages), _TEXT, vary="Accept"),
+    }
+    # What an operator serves at GET /docs comes first.
+    taken = "GET" in routes.policies.methods.legacy and any(path == reference.PATH for _, path in routes.endpoints)
+    if settings.docs and not taken:
+        contents.documents = contents.introduce(pages)
+        forms["text/html"] = contents.page(1, vary="Accept")
+        pages[reference.PATH] = contents.page(1)
+        pages[reference.INDEX_PATH] = Page(lambda: contents.reference.write_index(), _JSON, lifetime=0)  # noqa: PLW0108 - late
+    pages["/"] = Root(forms)
     if len(routes.endpoints) > _MANY:
         with collector_paused():
             for page in pages.values():
                 page.make()
-    return SitePages(pages, lambda: contents.parts)
+    return SitePages(pages, contents)
+
+
+def _add_cards(pages: dict[str, Page | Root], contents: _Contents, publishing: Publishing) -> None:
+    """Add the documents that name the URL of the service."""
+    if publishing.mcp:
+        pages[discovery.SERVER_CARD_PATH] = _json_page(contents.server_card, discovery.SERVER_CARD_TYPE)
+        pages[discovery.MCP_CATALOG_PATH] = _json_page(contents.mcp_catalog)
+    if publishing.a2a.enabled and OPENAPI in pages:
+        pages[a2a_card.PATH] = _json_page(lambda: contents.card)
+        pages[a2a_card.LEGACY_PATH] = _json_page(lambda: a2a_card.to_legacy(contents.card))
+    pages[discovery.CATALOG_PATH] = _json_page(lambda: contents.catalog(pages), discovery.CATALOG_TYPE)
 
 
 def _json_page(make: Callable[[], Any], media_type: str = _JSON) -> Page:
@@ -175,6 +201,12 @@ def project_card_of(routes: RouteTable, settings: HttpSettings, publishing: Publ
     )
 
 
+@cache
+def _looks() -> reference.Looks:
+    style, script = (Path(__file__).with_name(name).read_text("utf-8") for name in ("docs.css", "docs.js"))
+    return reference.Looks(style, script)
+
+
 class _Contents:
     """The content of the documents, built from the registered endpoints rather than from the source files."""
 
@@ -190,6 +222,8 @@ class _Contents:
         self._publishing = publishing
         self._web = (self._service, self._endpoints, settings)
         self._secured = (*self._web, publishing.auth.modes)
+        self.documents = reference.Documents(links={})  # those that the pages for browsers link to
+        self.shown = lru_cache(_MOST_KEPT)(self._find_page)  # the page for browsers at a path; None if there is none
 
     @cached_property
     def ai(self) -> discovery.AiDocuments:
@@ -262,17 +296,46 @@ class _Contents:
 
         return project_jsonld(self._service, self._endpoints, version=self._publication.version)
 
-    def html(self, pages: Mapping[str, Any]) -> bytes:
+    def introduce(self, pages: Mapping[str, Any]) -> reference.Documents:
+        """Describe the documents that the page for browsers links to."""
         about = {**ABOUT, **_ON_THE_PAGE}
         notes = [f"The AGIS document is at this address too, for programs that accept {MEDIA_AGIS}."]
         if self._publishing.mcp:
             notes.append(f"MCP clients connect to {self._settings.url or ''}{discovery.MCP_INTERFACE}.")
-        return web_page.project_page(
-            *self._secured,
-            {path: text for path, text in about.items() if path in pages and path != "/"},
-            policies=self._routes.policies,
-            notes=notes,
-        ).encode()
+        links = {path: text for path, text in about.items() if path in pages and path != "/"}
+        return reference.Documents(links=links, notes=notes)
+
+    @cached_property
+    def reference(self) -> reference.Reference:
+        return reference.Reference(
+            self._service,
+            self._endpoints,
+            self._reach,
+            documents=self.documents,
+            looks=_looks(),
+            prefix=self._settings.prefix,
+        )
+
+    @property
+    def _reach(self) -> Reach:
+        url, port = self._settings.url or "https://this-host", self._publishing.agtp_port
+        host = urlsplit(url).hostname or ""
+        policies = self._routes.policies
+        return Reach(
+            url=url,
+            agtp=None if port is None else self._service.agtp or f"agtp://{Address(host, port)}",
+            mcp=self._publishing.mcp,
+            modes=self._publishing.auth.modes,
+            policies=policies,
+        )
+
+    def page(self, shown: Endpoint | int, vary: str | None = None) -> Page:
+        # Asked for again at every visit: whoever looks at a service in a browser may just have changed it.
+        return Page(lambda: self.reference.write(shown), _HTML, vary=vary, policy=_looks().policy, lifetime=0)
+
+    def _find_page(self, path: str) -> Page | None:
+        shown = self.reference.find(path)
+        return None if shown is None else self.page(shown)
 
     def llms(self, pages: Mapping[str, Any]) -> bytes:
         about = {path: text for path, text in ABOUT.items() if path in pages}

@@ -91,6 +91,7 @@ class HttpSettings:
     changelog: str | None = setting(None, "The page that lists changes.", **_URL)
     status_page: str | None = setting(None, "The page that shows whether the service works.", **_URL)
     agent_tier: bool | None = setting(None, "Agents may request a higher rate.", kind="boolean")
+    docs: bool = setting(True, "Show the contract to browsers, at `/` and `/docs`.")
     ai_alias: bool = setting(False, "Serve `/.well-known/ai` at `/ai` too.")
     cors: tuple[str, ...] = setting(
         (),
