@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -184,12 +183,11 @@ def settings_page() -> str:
 
 def status_page() -> str:
     """Write the status codes, their sections in the drafts, and their error codes."""
-    texts, codes = _texts_of(SOURCE / "protocol" / "status.py"), _codes_in_use()
+    codes = _codes_in_use()
     rows = []
-    for name, number in vars(status).items():
-        if isinstance(number, int):
-            used = ", ".join(f"`{code}`" for code in sorted(codes[number]))
-            rows.append((number, status.REASONS[number], texts.get(name, ""), used))
+    for number, reason in sorted(status.REASONS.items()):
+        used = ", ".join(f"`{code}`" for code in sorted(codes[number]))
+        rows.append((number, reason, status.MEANINGS.get(number, ""), used))
     return _page(
         "Status codes",
         "Status codes of AGTP, and the values of `error.code` that the server sends with them. A 422 with another code "
@@ -197,20 +195,6 @@ def status_page() -> str:
         "understood by the client, but not sent by servers of this version.",
         _table(("status", "name", "meaning", "`error.code`"), rows),
     )
-
-
-def _texts_of(path: Path) -> dict[str, str]:
-    """Read the docstring of each constant of a module."""
-    body = ast.parse(path.read_text("utf-8")).body
-    return {
-        constant.target.id: text.value.value
-        for constant, text in pairwise(body)
-        if isinstance(constant, ast.AnnAssign)
-        and isinstance(constant.target, ast.Name)
-        and isinstance(text, ast.Expr)
-        and isinstance(text.value, ast.Constant)
-        and isinstance(text.value.value, str)
-    }
 
 
 def _codes_in_use() -> dict[int, set[str]]:

@@ -1,4 +1,4 @@
-"""Every AGTP status code: its number, its name on the status line and the section that defines it."""
+"""Every AGTP status code: its number, its name on the status line, and what it means."""
 
 from __future__ import annotations
 
@@ -8,42 +8,29 @@ OK: Final = 200
 ACCEPTED: Final = 202
 NO_CONTENT: Final = 204
 NEGOTIATION_IN_PROGRESS: Final = 261
-"""AGTP-API 11: PROPOSE is being evaluated; poll QUERY /proposals/{proposal_id}."""
 AUTHORIZATION_REQUIRED: Final = 262
-"""AGTP-API 11: a credential, scope or consent is missing. A refusal, although the number begins with 2."""
 PROPOSAL_APPROVED: Final = 263
-"""AGTP-API 11: the proposed endpoint exists now."""
 MOVED_PERMANENTLY: Final = 301
 NOT_MODIFIED: Final = 304
-"""AGTP-API 8.11 asks for ETag; this is the short answer if the client already holds the document (RFC 9110 15.4.5)."""
 BAD_REQUEST: Final = 400
 UNAUTHORIZED: Final = 401
 FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404
-"""AGTP-API 5.4: no registered path matches."""
 METHOD_NOT_ALLOWED: Final = 405
-"""AGTP-API 11: verb and path are valid, but not registered together."""
 TIMEOUT: Final = 408
 CONFLICT: Final = 409
 GONE: Final = 410
 CONTENT_TOO_LARGE: Final = 413
-"""A message beyond this server's limits; the drafts define none (RFC 9110 15.5.14)."""
 UNPROCESSABLE: Final = 422
-"""AGTP-API 13.2: the input breaks the schema, or a declared business error occurred."""
 RATE_LIMITED: Final = 429
 GRAMMAR_VIOLATION: Final = 454
-"""AGIS 9.2, 13: the method or the path breaks the grammar that a request asks for with `Method-Grammar: AGIS/1.0`."""
 SCOPE_VIOLATION: Final = 455
-"""AGTP-API 6.3: the declared scopes do not cover the endpoint's required scopes."""
 BUDGET_EXCEEDED: Final = 456
 ZONE_VIOLATION: Final = 457
 COUNTERPARTY_UNVERIFIED: Final = 458
 METHOD_VIOLATION: Final = 459
-"""AGTP-API 11: the verb is not in the catalog."""
 ENDPOINT_VIOLATION: Final = 460
-"""AGTP-API 5.1: the path breaks the path grammar."""
 PROPOSAL_REJECTED: Final = 463
-"""AGTP-API 11: the server cannot or will not make the proposed endpoint."""
 SERVER_ERROR: Final = 500
 NOT_IMPLEMENTED: Final = 501
 UNAVAILABLE: Final = 503
@@ -93,6 +80,31 @@ REASONS: Final[dict[int, str]] = {
     AUTHORITY_CHAIN_BROKEN: "Authority Chain Broken",
 }
 """Reason phrases of the status line. For people only: no decision may depend on them."""
+
+MEANINGS: Final[dict[int, str]] = {
+    NEGOTIATION_IN_PROGRESS: "AGTP-API 11: PROPOSE is being evaluated; poll QUERY /proposals/{proposal_id}.",
+    AUTHORIZATION_REQUIRED: (
+        "AGTP-API 11: a credential, scope or consent is missing. A refusal, although the number begins with 2."
+    ),
+    PROPOSAL_APPROVED: "AGTP-API 11: the proposed endpoint exists now.",
+    NOT_MODIFIED: (
+        "AGTP-API 8.11 asks for ETag; this is the short answer if the client already holds the "
+        "document (RFC 9110 15.4.5)."
+    ),
+    NOT_FOUND: "AGTP-API 5.4: no registered path matches.",
+    METHOD_NOT_ALLOWED: "AGTP-API 11: verb and path are valid, but not registered together.",
+    CONTENT_TOO_LARGE: "A message beyond this server's limits; the drafts define none (RFC 9110 15.5.14).",
+    UNPROCESSABLE: "AGTP-API 13.2: the input breaks the schema, or a declared business error occurred.",
+    GRAMMAR_VIOLATION: (
+        "AGIS 9.2, 13: the method or the path breaks the grammar that a request asks for with "
+        "`Method-Grammar: AGIS/1.0`."
+    ),
+    SCOPE_VIOLATION: "AGTP-API 6.3: the declared scopes do not cover the endpoint's required scopes.",
+    METHOD_VIOLATION: "AGTP-API 11: the verb is not in the catalog.",
+    ENDPOINT_VIOLATION: "AGTP-API 5.1: the path breaks the path grammar.",
+    PROPOSAL_REJECTED: "AGTP-API 11: the server cannot or will not make the proposed endpoint.",
+}
+"""What a status means, where the drafts say more than its name, with the section that defines it."""
 
 CODES: Final[dict[int, str]] = {number: reason.lower().replace(" ", "-") for number, reason in REASONS.items()}
 """Default `error.code` of a status: its name in kebab case, such as `method-violation`."""

@@ -82,6 +82,9 @@ class Dispatcher:
     def subscribe(self, subscriber: Subscriber) -> None:
         self._subscribers = (*self._subscribers, subscriber)
 
+    def unsubscribe(self, subscriber: Subscriber) -> None:
+        self._subscribers = tuple(one for one in self._subscribers if one != subscriber)
+
     def keep_calls(self, keeping: Keeping) -> None:
         """Keep calls that may be repeated later. There must be a store."""
         assert self._settlement is not None, "calls are kept in a store"

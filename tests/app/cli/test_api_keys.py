@@ -12,7 +12,7 @@ from tests.cases import rows
 
 from bespeak.app.cli.agents import agents
 from bespeak.app.cli.keys import keys
-from bespeak.app.cli.service import derived_id
+from bespeak.protocol.exchange.principal import derived_id
 from bespeak.state.identity.jws import generate_key, private_text
 from bespeak.terminal import CommandFailedError
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import random
 import re
@@ -24,6 +23,7 @@ from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.protocol import status
 from bespeak.protocol.address import Locator
 from bespeak.protocol.exchange.headers import AGENT_ID, AUTHORIZATION
+from bespeak.protocol.exchange.principal import derived_id
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.protocol.wire.connection import Pairs
 from bespeak.protocol.wire.head import HTTP_RESPONSE
@@ -61,11 +61,6 @@ class BearerCredential:
     def present(self) -> str:
         """Return the current token."""
         return self._source if isinstance(self._source, str) else _checked(self._source())
-
-
-def derived_id(name: str) -> str:
-    """Return the Agent-ID for a name: the same on every machine, and proof of nothing."""
-    return hashlib.sha256(b"bespeak --as " + name.encode(errors="surrogateescape")).hexdigest()
 
 
 def caller_id(as_: str | None, agent_id: str | None) -> str | None:

@@ -20,7 +20,7 @@ from bespeak.documents.deployment.deployment import Deployment, read_deployment
 from bespeak.documents.deployment.folder import is_folder
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.protocol.exchange.principal import Scopes, is_canonical_id, is_scope_token
+from bespeak.protocol.exchange.principal import Scopes, derived_id, is_canonical_id, is_scope_token
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.identity.agent_json import parse_agent
 from bespeak.state.identity.api_keys import make_key
@@ -535,8 +535,6 @@ def _owner(target: str, override: str | None, agent: str, scopes: tuple[str, ...
         return one.agent_id, one.name
     if not 0 < len(agent) <= _LONGEST_NAME or not agent.isprintable():
         raise click.UsageError(f"--agent must be 1 to {_LONGEST_NAME} printable characters.")
-    from bespeak.agent.client.sender import derived_id  # noqa: PLC0415 - loads the client
-
     return agent if is_canonical_id(agent) else derived_id(agent), agent
 
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 from click.core import ParameterSource
 
-from bespeak.agent.client.sender import derived_id
 from bespeak.app.cli.service import SECRETS, connection_options, declared_scopes, is_address, open_service
 from bespeak.app.server.http_face import sdk_needed
 from bespeak.app.server.log import LEVELS, log_to_stderr
@@ -41,7 +40,7 @@ from bespeak.documents.mcp.clients import (
 from bespeak.documents.replacement import replace_bytes, replace_text
 from bespeak.errors import ConfigError
 from bespeak.protocol.address import is_web, split_url
-from bespeak.protocol.exchange.principal import Scopes
+from bespeak.protocol.exchange.principal import Scopes, derived_id
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.store.settings import DEFAULT_FILE, MEMORY, POSTGRES, CaseSettings, has_password, open_store
 from bespeak.state.store.store import Store

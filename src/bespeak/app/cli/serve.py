@@ -81,10 +81,10 @@ def serve(target: str, level: str | None, log_format: str, reload: bool, **optio
     loaded = load_target(target)
     settings = plan_settings(target, loaded.document, log_level=level, log_format=log_format, **options)
     report = log_findings if log_format == "json" else print_findings
-    return serve_target(loaded, settings, report=report, ready=_announce)
+    return serve_target(loaded, settings, report=report, ready=announce)
 
 
-def _announce(assembled: Assembled, settings: Settings) -> None:
+def announce(assembled: Assembled, settings: Settings) -> None:
     """Print one line for each transport once it accepts connections."""
     secured = settings.certificate is not None
     registrar = assembled.registrar
@@ -98,9 +98,13 @@ def _announce(assembled: Assembled, settings: Settings) -> None:
             "described at /.well-known/ai" if described else "no public documents": True,
             "MCP at /mcp": settings.mcp.enabled,
             "A2A at /a2a": settings.a2a.enabled,
+            "console at /console": settings.console and settings.console_token is None,
             f"public URL {settings.web.url}": settings.web.url not in ("", here),
         }
         click.echo(f"HTTP  {here}  {', '.join(note for note, holds in notes.items() if holds)}")
+        if settings.console_token is not None:
+            # Browsers do not send the part behind the number sign, so no log has the token.
+            click.echo(f"OPEN  {here}{settings.web.prefix}/console/#token={settings.console_token}")
     if settings.operations is not None:
         metrics = ", /metrics" if find_spec("prometheus_client") else "; /metrics needs pip install 'bespeak[metrics]'"
         click.echo(f"OPS   http://{settings.operations}  /healthz{metrics}")

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bespeak.agent.client.connect import connect
-from bespeak.agent.client.sender import derived_id, read_token
+from bespeak.agent.client.sender import read_token
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.errors import ConfigError
 from bespeak.protocol.address import is_web
+from bespeak.protocol.exchange.principal import derived_id
 from bespeak.terminal import FILE, CommandFailedError, seconds_option
 from bespeak.terminal.console import json_option, print_findings
 from bespeak.text.diagnostics.diagnostic import Diagnostic

@@ -201,6 +201,13 @@ def project_card_of(routes: RouteTable, settings: HttpSettings, publishing: Publ
     )
 
 
+def reach_of(routes: RouteTable, settings: HttpSettings, publishing: Publishing) -> Reach:
+    """Return where the service is called, for the calls that people copy."""
+    url, port, service = settings.url or "https://this-host", publishing.agtp_port, routes.service
+    address = None if port is None else service.agtp or f"agtp://{Address(urlsplit(url).hostname or '', port)}"
+    return Reach(url=url, agtp=address, mcp=publishing.mcp, modes=publishing.auth.modes, policies=routes.policies)
+
+
 @cache
 def _looks() -> reference.Looks:
     style, script = (Path(__file__).with_name(name).read_text("utf-8") for name in ("docs.css", "docs.js"))
@@ -310,23 +317,10 @@ class _Contents:
         return reference.Reference(
             self._service,
             self._endpoints,
-            self._reach,
+            reach_of(self._routes, self._settings, self._publishing),
             documents=self.documents,
             looks=_looks(),
             prefix=self._settings.prefix,
-        )
-
-    @property
-    def _reach(self) -> Reach:
-        url, port = self._settings.url or "https://this-host", self._publishing.agtp_port
-        host = urlsplit(url).hostname or ""
-        policies = self._routes.policies
-        return Reach(
-            url=url,
-            agtp=None if port is None else self._service.agtp or f"agtp://{Address(host, port)}",
-            mcp=self._publishing.mcp,
-            modes=self._publishing.auth.modes,
-            policies=policies,
         )
 
     def page(self, shown: Endpoint | int, vary: str | None = None) -> Page:

@@ -47,6 +47,7 @@ from bespeak.state.store.settings import Role, open_store
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
+    from bespeak.app.server.http_pages import Publishing
     from bespeak.faces.a2a.http import A2aApplication
     from bespeak.faces.http.server import HttpServer
     from bespeak.faces.mcp.http import McpApplication
@@ -288,6 +289,12 @@ class WebApplications:
             places |= http_face.mount_a2a(skills, assembly.web)
         self.places = places or None
 
+    def add_console(self, assembly: HttpAssembly, publishing: Publishing, settings: Settings) -> None:
+        """Add the console, whose calls to copy name the port of AGTP."""
+        from bespeak.app.server.console import mount_console  # noqa: PLC0415 - few servers have it
+
+        self.places = {**(self.places or {}), **mount_console(assembly, publishing, settings)}
+
     async def start(self) -> None:
         """Start all of them; the store must be started."""
         for part in self._parts:
@@ -388,6 +395,8 @@ def _web_server(
     keys_required = settings.keys_required
     publishing = Publishing(auth=settings.auth, keys_required=keys_required, agtp_port=port, mcp=mcp, a2a=settings.a2a)
     face = make_face(assembly.dispatcher, settings.web, limits=limits, loopback=loopback, publishing=publishing)
+    if settings.console:
+        beside.add_console(assembly, publishing, settings)
     outer = build_middleware(face, settings.web)
     return HttpServer(face, outer, streamed=beside.places, timeouts=timeouts, capacity=capacity)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
@@ -51,6 +53,8 @@ class Settings:
     web: HttpSettings = field(default_factory=HttpSettings)  # settings of the HTTP face
     mcp: McpSettings = field(default_factory=McpSettings)  # MCP on the HTTP face
     a2a: A2aSettings = field(default_factory=A2aSettings)  # A2A on the HTTP face
+    console: bool = False  # True to serve the console on the HTTP face
+    console_token: str | None = None  # token of this start that admits to the console; None to ask for credentials
     workers: int = 1
     certificate: Path | None = None
     key: Path | None = None
@@ -101,8 +105,8 @@ class Settings:
             if self.http.port and self.http.overlaps(self.address):
                 raise ConfigError(f"AGTP on {self.address} and HTTP on {self.http} conflict: give --http another port")
             return
-        for name, chosen in (("MCP", self.mcp), ("A2A", self.a2a)):
-            if chosen.enabled:
+        for name, enabled in (("MCP", self.mcp.enabled), ("A2A", self.a2a.enabled), ("The console", self.console)):
+            if enabled:
                 raise ConfigError(f"{name} is served on the HTTP face: give --http HOST:PORT too")
 
     def _check_reach(self, protocol: str, address: Address) -> None:
@@ -127,6 +131,7 @@ def plan_settings(
     operations: str | None = None,
     mcp: bool = False,
     a2a: bool = False,
+    console: bool = False,
     workers: int | None = None,
     certificate: Path | None = None,
     key: Path | None = None,
@@ -152,6 +157,7 @@ def plan_settings(
         web=document.http,
         mcp=replace(document.mcp, enabled=mcp or document.mcp.enabled),
         a2a=replace(document.a2a, enabled=a2a or document.a2a.enabled),
+        console=console or document.console.enabled,
         workers=workers if workers is not None else listen.workers or 1,
         certificate=certificate,
         key=key,
@@ -166,6 +172,21 @@ def plan_settings(
         **limits,
     )
     settings.check()
+    return _with_console(settings)
+
+
+def _with_console(settings: Settings) -> Settings:
+    """Choose who is admitted to the console: on loopback the holder of a token, elsewhere by credentials."""
+    if not settings.console or settings.http is None:
+        return settings
+    url = settings.web.url
+    if settings.http.is_loopback and (url is None or Address(urlsplit(url).hostname or "", 0).is_loopback):
+        return replace(settings, console_token=secrets.token_urlsafe(32))
+    if settings.auth.is_open:
+        raise ConfigError(
+            "the console beyond this machine needs credentials: choose [auth] modes, and grant the scope console:read "
+            "or console:act"
+        )
     return settings
 
 

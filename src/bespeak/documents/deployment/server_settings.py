@@ -193,6 +193,18 @@ class A2aSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleSettings:
+    """The console for operators and authors."""
+
+    enabled: bool = setting(
+        False,
+        "Serve the console at `/console` of the HTTP face. On loopback each start has a token; elsewhere callers need "
+        "`[auth]` and the scope `console:read` or `console:act`.",
+        security=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamSettings:
     """Upstreams of all external_service handlers."""
 

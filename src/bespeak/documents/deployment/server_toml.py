@@ -24,6 +24,7 @@ from bespeak.documents.deployment.server_settings import (
     A2aSettings,
     AgentSettings,
     ClientCertificateSettings,
+    ConsoleSettings,
     LimitSettings,
     ListenSettings,
     McpSettings,
@@ -103,6 +104,7 @@ class ServerDocument:
     http: HttpSettings = table(HttpSettings)
     mcp: McpSettings = table(McpSettings)
     a2a: A2aSettings = table(A2aSettings)
+    console: ConsoleSettings = table(ConsoleSettings)
     methods: MethodSettings = table(MethodSettings)
     extensions: Mapping[str, Mapping[str, Any]] = setting(
         {}, "`[extensions.NAME]`: the settings of an extension of the author.", kind="map", read=_read_extensions

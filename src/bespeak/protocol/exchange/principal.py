@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
@@ -11,6 +12,11 @@ import msgspec
 # Core 7.5:  scope-token = segment 1*( ":" segment )
 #            segment     = 1*( ALPHA / DIGIT / "-" / "_" ) / "*"       (lower case)
 _TOKEN = re.compile(r"(?:[a-z0-9_-]+|\*)(?::(?:[a-z0-9_-]+|\*))+")
+
+
+def derived_id(name: str) -> str:
+    """Return the Agent-ID for a name: the same on every machine, and proof of nothing."""
+    return hashlib.sha256(b"bespeak --as " + name.encode(errors="surrogateescape")).hexdigest()
 
 
 def is_scope_token(token: str) -> bool:

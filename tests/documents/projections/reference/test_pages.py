@@ -25,6 +25,7 @@ LOOKS = Looks("p { margin: 0 }", "'use strict';")
 TEXT = {"type": "string"}
 FIND = make_endpoint("FIND", "/rooms", echo, properties={"beds": {"type": "integer"}}, required=("beds",))
 BOOK = make_endpoint("BOOK", "/room", echo, properties={"room_id": TEXT}, required=("room_id",), impact="irreversible")
+NAMED = make_endpoint("FETCH", "/rooms/{room_id}", echo, properties={"room_id": TEXT}, required=("room_id",))
 HIDDEN = replace(make_endpoint("AUDIT", "/ledger", echo), internal=True)
 
 
@@ -158,6 +159,7 @@ def test_pages_are_found_by_their_paths_and_only_those() -> None:
     shown = reference(FIND, BOOK, HIDDEN)
     assert shown.find("/docs") == 1
     assert shown.find("/docs/FIND/rooms") == FIND
+    assert reference(NAMED).find("/docs/FETCH/rooms/%7Broom_id%7D") == NAMED
     assert list(shown.paths()) == ["/docs/BOOK/room", "/docs/FIND/rooms"]
     for path in ("/docs/AUDIT/ledger", "/docs/find/rooms", "/docs/page-2", "/docs/page-x", "/docs/", "/docsFIND/rooms"):
         assert shown.find(path) is None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 
@@ -101,14 +101,14 @@ class Reference:
         self.pages = max(1, -(-len(self._listed) // MOST_LISTED))
 
     def find(self, path: str) -> Endpoint | int | None:
-        """Return what is shown at a path: an endpoint, or the number of a page of the list."""
+        """Return what is shown at an encoded path: an endpoint, or the number of a page of the list."""
         if path == PATH:
             return 1
         method, slash, rest = path.removeprefix(f"{PATH}/").partition("/")
         if not path.startswith(f"{PATH}/"):
             return None
         if slash:
-            return self._by_key.get((method, f"/{rest}"))
+            return self._by_key.get((method, f"/{unquote(rest)}"))
         number = method.removeprefix("page-")
         known = method.startswith("page-") and number.isdecimal() and len(number) < 6
         return int(number) if known and 1 < int(number) <= self.pages else None
@@ -116,7 +116,7 @@ class Reference:
     def paths(self) -> Iterator[str]:
         """Return the paths of all pages but the first."""
         yield from (f"{PATH}/page-{number}" for number in range(2, self.pages + 1))
-        yield from (f"{PATH}/{one.method}{one.path}" for _, one in self._listed)
+        yield from (quote(f"{PATH}/{one.method}{one.path}") for _, one in self._listed)
 
     def write(self, shown: Endpoint | int) -> bytes:
         """Write the page of an endpoint, or one page of the list."""

@@ -1,0 +1,213 @@
+"""The console as an ASGI application: its files, and its JSON API behind a guard."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from bespeak.faces.console.live import Live, Wanted
+from bespeak.faces.http.asgi import HttpResponse, Receive, Scope, Send, send_response
+from bespeak.faces.http.dispatched import DispatchBackend
+from bespeak.faces.http.face import Origins, connection_of
+from bespeak.faces.http.site import NO_STORE, Page
+from bespeak.faces.http.translation import read_body, read_headers
+from bespeak.protocol import status
+from bespeak.protocol.exchange.messages import Connection, Malformed
+from bespeak.protocol.exchange.refusal import Fault, Refused
+
+PATH: Final = "/console"
+TOKEN: Final = "console-token"  # noqa: S105 - the name of a header
+READ_SCOPE: Final = "console:read"
+ACT_SCOPE: Final = "console:act"
+_MOST_BODY: Final = 1024 * 1024
+_MOST_FIELDS: Final = 20
+_JSON: Final = "application/json"
+_SAME_SITE: Final = ("same-origin", "none")  # what browsers say of requests by the page itself, or by a person
+
+
+class Visit(NamedTuple):
+    """A request of the JSON API: its parameters, or the members of its body."""
+
+    given: Mapping[str, Any]
+    connection: Connection
+    headers: Mapping[str, str]
+
+
+class View(NamedTuple):
+    """One resource of the JSON API."""
+
+    answer: Callable[[Visit], Awaitable[Any]]
+    """Returns JSON data; a Fault if the request is not valid, or a Refused."""
+    acts: bool = False  # True if it changes something or calls an endpoint: POST, for those who may act
+
+
+class Access:
+    """Who may use the console: the holder of the token of this start, or a caller whose scopes say so."""
+
+    def __init__(self, backend: DispatchBackend, origins: Origins, token: str | None) -> None:
+        """Admit by `token`; without one, by the credentials of callers."""
+        self._backend = backend
+        self._origins = origins
+        self._token = token
+
+    @property
+    def identity(self) -> str:
+        """How the console knows its user: by a `token`, or by `credentials`."""
+        return "token" if self._token is not None else "credentials"
+
+    async def admit(self, scope: Scope, headers: Mapping[str, str], wanted: str) -> Refused | None:
+        """Return why a request is refused; `wanted` is the scope that it needs."""
+        if (refused := self.check_page(headers)) is not None:
+            return refused
+        if self._token is not None:
+            if hmac.compare_digest(headers.get(TOKEN, "").encode(), self._token.encode()):
+                return None
+            message = "The console needs the token of this start; open the link that the command has printed."
+            return Refused(status.UNAUTHORIZED, "console-token-wrong", message)
+        found = await self._backend.admit(scope, calls=False)
+        if isinstance(found, Refused):
+            return found
+        if found.principal.verified is None or found.principal.scopes.missing((wanted,)):
+            message = f"The console needs a credential whose scopes contain {wanted}."
+            return Refused(status.FORBIDDEN, "console-scope-missing", message)
+        return None
+
+    def check_page(self, headers: Mapping[str, str]) -> Refused | None:
+        """Return why a request by a page of another host, or under another name of this one, is refused."""
+        forbidden = self._origins.check_host(headers) or self._origins.check_origin(headers)
+        if forbidden is not None:
+            return Refused(*forbidden)
+        if headers.get("sec-fetch-site", "none") not in _SAME_SITE:
+            return Refused(status.FORBIDDEN, "origin-not-allowed", "Pages of other sites may not use the console.")
+        return None
+
+
+class ConsoleApplication:
+    """Serves the files of the console to everybody, and its JSON API to those whom `access` admits."""
+
+    def __init__(self, access: Access, files: Mapping[str, Page], views: Mapping[str, View], live: Live) -> None:
+        """Serve `files` by name, `index.html` at the folder itself, and `views` by name below `api/`."""
+        self._access = access
+        self._files = files
+        self._views = views
+        self._live = live
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All paths of the application."""
+        below = ["", *self._files, *(f"api/{name}" for name in (*self._views, "live"))]
+        return (PATH, *(f"{PATH}/{name}" for name in below))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = read_headers(scope["headers"], 100)
+        if isinstance(headers, Malformed):
+            reply = _refuse(Refused(headers.status, headers.code, headers.message))
+        else:
+            found = await self._serve(scope, headers, receive, send)
+            if found is None:
+                return
+            reply = found
+        await send_response(reply, scope["method"], send)
+
+    async def _serve(
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send
+    ) -> HttpResponse | None:
+        """Answer a request; return None if the answer was a stream, which has been sent."""
+        path: str = scope["path"]
+        name = path[path.rindex(PATH) + len(PATH) :]
+        if not name.startswith("/api/"):
+            return self._file(name, scope["method"], headers)
+        name = name.removeprefix("/api/")
+        view = self._views.get(name)
+        acts = view is not None and view.acts
+        refused = await self._access.admit(scope, headers, ACT_SCOPE if acts else READ_SCOPE)
+        if refused is None and scope["method"] != ("POST" if acts else "GET"):
+            message = f"Use {'POST' if acts else 'GET'} here."
+            refused = Refused(status.METHOD_NOT_ALLOWED, "method-not-allowed", message)
+        if refused is not None:
+            return _refuse(refused)
+        given = await self._read(scope, headers, receive, acts=acts)
+        if isinstance(given, Refused):
+            return _refuse(given)
+        if name == "live":
+            return await self._watch(given, receive, send)
+        assert view is not None, "the mounted paths are those of the views"
+        answer = await view.answer(Visit(given, connection_of(scope), headers))
+        if isinstance(answer, Fault):
+            answer = Refused(status.BAD_REQUEST, "invalid-arguments", answer.message, {"at": answer.at})
+        return _refuse(answer) if isinstance(answer, Refused) else _reply(status.OK, answer)
+
+    def _file(self, name: str, method: str, headers: Mapping[str, str]) -> HttpResponse:
+        if (refused := self._access.check_page({**headers, "sec-fetch-site": "none"})) is not None:
+            return _refuse(refused)
+        if method not in ("GET", "HEAD"):
+            return _refuse(Refused(status.METHOD_NOT_ALLOWED, "method-not-allowed", "A file can only be read."))
+        if not name:  # relative addresses on the page begin at the folder
+            return HttpResponse(307, [(b"location", b"console/"), (b"content-length", b"0")], b"")
+        return self._files[name.removeprefix("/") or "index.html"].answer(headers)
+
+    async def _read(
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, *, acts: bool
+    ) -> Mapping[str, Any] | Refused:
+        if not acts:
+            try:
+                pairs = parse_qsl(scope["query_string"].decode("ascii"), True, max_num_fields=_MOST_FIELDS)
+            except ValueError:
+                return Refused(status.BAD_REQUEST, "invalid-query", "The query is not valid.")
+            return dict(pairs)
+        # A form of another site cannot send this type without asking first.
+        if headers.get("content-type", "").partition(";")[0].strip() != _JSON:
+            return Refused(415, "payload-type-conflict", f"Send the body as {_JSON}.")
+        body = await read_body(receive, _MOST_BODY, headers.get("content-length", ""))
+        if isinstance(body, Malformed):
+            return Refused(body.status, body.code, body.message)
+        try:
+            given = json.loads(body)
+        except (ValueError, RecursionError):
+            given = None
+        if not isinstance(given, dict):
+            return Refused(status.BAD_REQUEST, "invalid-body", "The body must be a JSON object.")
+        return given
+
+    async def _watch(self, given: Mapping[str, Any], receive: Receive, send: Send) -> HttpResponse | None:
+        try:
+            wanted = msgspec.convert(given, Wanted)
+        except msgspec.ValidationError as error:
+            return _refuse(Refused(status.BAD_REQUEST, "invalid-query", f"The filter is not valid: {error}."))
+        if self._live.is_full:
+            return _refuse(Refused(status.RATE_LIMITED, "too-many-watchers", "Too many pages watch already."))
+        head = [(b"content-type", b"text/event-stream"), NO_STORE, (b"x-content-type-options", b"nosniff")]
+        async with self._live.watch(wanted) as reports:
+            await send({"type": "http.response.start", "status": 200, "headers": head})
+            try:
+                async for report in reports:
+                    # A comment shows in time that nobody reads any more.
+                    event = b": \n\n" if report is None else b"event: exchanges\ndata: %b\n\n" % _encode(report)
+                    await send({"type": "http.response.body", "body": event, "more_body": True})
+            except OSError:
+                return None  # the page has gone
+        return None
+
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+
+
+def _reply(number: int, content: Any) -> HttpResponse:
+    body = _encode(content)
+    headers = [
+        (b"content-type", b"application/json; charset=utf-8"),
+        (b"content-length", b"%d" % len(body)),
+        (b"x-content-type-options", b"nosniff"),
+        NO_STORE,
+    ]
+    return HttpResponse(number, headers, body)
+
+
+def _refuse(refused: Refused) -> HttpResponse:
+    number = status.to_http(refused.status, None)
+    return _reply(number, {"error": {"code": refused.code, "message": refused.message, **refused.details}})

@@ -1,0 +1,193 @@
+"""One call from the console, as it is on the wire: its text, the gates that judged it, and what may help if refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from time import perf_counter
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.grammar.syntax import fill_path
+from bespeak.errors import LocalProtocolError
+from bespeak.protocol import status
+from bespeak.protocol.exchange import headers as names
+from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.protocol.exchange.principal import derived_id
+from bespeak.protocol.exchange.refusal import GATES, Fault
+from bespeak.protocol.wire.connection import encode_request, encode_response
+from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.identity.authority import KEPT_HEADERS
+from bespeak.runtime.route import CATALOG_WARNING, ENDPOINT_WARNING
+from bespeak.runtime.server import Server
+from bespeak.runtime.trail import TracedDispatcher, Trail
+
+_MOST_SHOWN: Final = 256 * 1024  # characters of a body that are shown
+_TAKEN: Final = frozenset(
+    {
+        *KEPT_HEADERS,
+        *(names.AUTHORIZATION, names.SEMANTIC_PROFILE, names.METHOD_GRAMMAR, names.PREFER, names.REQUEST_ID),
+    }
+)
+"""Headers that a call may be given. A signature is one of another message."""
+_SPELLED: Final = {"agent-id": "Agent-ID", "session-id": "Session-ID", "task-id": "Task-ID", "request-id": "Request-ID",
+    "confirmation-id": "Confirmation-ID", "negotiation-id": "Negotiation-ID", "synthesis-id": "Synthesis-ID"}  # fmt: skip
+_HIDDEN: Final = "(not shown)"
+_MEANINGS: Final = {
+    "server-id": "the server that answered (AGTP-API 2)",
+    "agtp-api-version": "the version of the protocol that it speaks (AGTP-API 2)",
+    "response-id": "the name of this answer, for questions about it",
+    "request-id": "the name that the caller gave the request",
+    "task-id": "the task that the call belongs to; CHECK asks about it",
+    "audit-id": "the record of this call in the audit trail",
+    "cost-estimate": "what the call costs at most (AGTP-API 6.2)",
+    "retry-after": "seconds to wait before calling again",
+    "idempotency-replayed": "the answer of an earlier call with the same Idempotency-Key",
+    "supported-methods": "what the server offers, told once for each connection",
+    ENDPOINT_WARNING.lower(): "the endpoint is deprecated (AGTP-API 6.4)",
+    CATALOG_WARNING.lower(): "the verb is deprecated in the catalog (AGTP-API 4.4)",
+    "semantic-mapping": "the call was understood through mappings of terms",
+    "synthesis-id": "the endpoint was composed for this agent",
+}
+
+
+class Asked(msgspec.Struct, forbid_unknown_fields=True):
+    """A call as the console sends it."""
+
+    method: str
+    path: str
+    input: dict[str, Any] = {}
+    as_: str | None = msgspec.field(name="as", default=None)  # a name from which an Agent-ID is derived
+    agent_id: str | None = None
+    scopes: tuple[str, ...] = ()
+    headers: dict[str, str] = {}
+    confirmed: bool = False  # True if the person has pressed again for a call that cannot be undone
+
+
+def is_irreversible(server: Server, asked: Asked) -> bool:
+    """Return True if a call needs a second press. What is not known cannot be called."""
+    route = server.routes.steps.get((asked.method, asked.path))
+    found = None if route is not None else server.routes.router.find(asked.method, asked.path)
+    route = found[0] if found is not None else route
+    return route is not None and route.endpoint.semantic.impact == "irreversible"
+
+
+async def make_exchange(dispatcher: Dispatcher, asked: Asked, connection: Connection) -> dict[str, Any] | Fault:
+    """Call an endpoint through every gate and describe the exchange; a Fault for what cannot be sent at all."""
+    headers = _headers_of(asked)
+    filled = fill_path(asked.path, asked.input)
+    if isinstance(headers, Fault) or isinstance(filled, Fault):
+        return headers if isinstance(headers, Fault) else filled  # type: ignore[return-value] # one of them is
+    path, given = filled
+    body = b"" if given is None else msgspec.json.encode(given)
+    sent = {_SPELLED.get(name, name.title()): value for name, value in headers.items()}
+    if body:
+        sent["Content-Type"] = names.MEDIA_AGTP
+    shown = {name: _HIDDEN if name.lower() == names.AUTHORIZATION else value for name, value in sent.items()}
+    try:
+        encode_request(asked.method, path, tuple(sent.items()), body)
+        text = encode_request(asked.method, path, tuple(shown.items()), body)
+    except LocalProtocolError as error:
+        return Fault(str(error))
+    trail = Trail()
+    request = Request(asked.method, path, "", {**headers}, body, connection.seen_as("console"))
+    started = perf_counter()
+    answer = TracedDispatcher(dispatcher, trail)(request)
+    response = answer if isinstance(answer, Response) else await answer
+    seconds = perf_counter() - started
+    trail.close(response.code)
+    return _describe(response, trail, seconds, _cut(text), asked)
+
+
+def _headers_of(asked: Asked) -> dict[str, str] | Fault:
+    headers = {name.lower().strip(): value.strip() for name, value in asked.headers.items()}
+    refused = next((name for name in headers if name not in _TAKEN), None)
+    if refused is not None:
+        return Fault(f"The header {refused[:80]!r} cannot be given here; known are {', '.join(sorted(_TAKEN))}.")
+    if asked.as_ is not None:
+        headers[names.AGENT_ID] = derived_id(asked.as_)
+    elif asked.agent_id is not None:
+        headers[names.AGENT_ID] = asked.agent_id.strip()
+    if asked.scopes:
+        headers[names.AUTHORITY_SCOPE] = ", ".join(asked.scopes)
+    return headers
+
+
+def _describe(response: Response, trail: Trail, seconds: float, request: str, asked: Asked) -> dict[str, Any]:
+    number = response.status
+    pairs = [*response.block.pairs, *response.headers]
+    reason = status.REASONS.get(number, "")
+    wire = encode_response(number, reason, response.block.encoded, response.headers, response.body)
+    body = _decode(response.body)
+    error = body.get("error") if isinstance(body, dict) and response.code is not None else None
+    return {
+        "request": request,
+        "response": _cut(wire),
+        "status": number,
+        "reason": reason,
+        "meaning": status.MEANINGS.get(number, ""),
+        "refused": response.code is not None,
+        "ms": round(seconds * 1000, 3),
+        "body": body,
+        "gates": list(_gates(trail)),
+        "headers": [(name, value, _MEANINGS.get(name.lower(), "")) for name, value in pairs],
+        "error": error,
+        "remedies": [] if error is None else list(find_remedies(number, error, asked)),
+    }
+
+
+def _gates(trail: Trail) -> Iterator[dict[str, Any]]:
+    """Return the gates that judged the call, and those that it did not reach because one before them refused."""
+    seen = {one.name.rpartition(" ")[2] for one in trail.stations}
+    for one in trail.stations:
+        yield {"gate": one.name, "about": one.about, "ms": round(one.seconds * 1000, 4), "verdict": one.verdict}
+    if trail.stations and trail.stations[-1].verdict == "refused":
+        order = [name for name, _, _ in GATES]
+        last = trail.stations[-1].name.rpartition(" ")[2]
+        after = order[order.index(last) + 1 :] if last in order else []
+        about = {name: about for name, about, _ in GATES}
+        yield from (
+            {"gate": name, "about": about[name], "ms": None, "verdict": "not reached"}
+            for name in after
+            if name not in seen
+        )
+
+
+def find_remedies(number: int, error: Mapping[str, Any], asked: Asked) -> Iterator[dict[str, Any]]:
+    """Return what the contract offers after a refusal, each with the change of the call that tries it."""
+    allowed = error.get("allowed_methods_for_path")
+    for method in allowed if isinstance(allowed, list) else ():
+        yield _remedy("method", f"Call {method} {asked.path}", method=method)
+    redirects = error.get("redirects_for_path")
+    for method in redirects.values() if isinstance(redirects, dict) else ():
+        if isinstance(method, str):
+            yield _remedy("method", f"Call {method} {asked.path}", method=method)
+    suggestions = error.get("suggestions")
+    for verb in suggestions if isinstance(suggestions, list) else ():
+        yield _remedy("verb", f"Use {verb}, the nearest verb of the catalog", method=verb)
+    missing = error.get("missing_scopes")
+    if isinstance(missing, list) and missing:
+        scopes = list(dict.fromkeys([*asked.scopes, *missing]))
+        yield _remedy("scopes", f"Declare {', '.join(map(str, missing))} too", scopes=scopes)
+    if isinstance(case := error.get("confirmation_id"), str):
+        yield _remedy("confirm", "Let somebody else decide it, then call again", headers={"Confirmation-ID": case})
+    if number == status.NOT_FOUND and error.get("code") == "endpoint-not-found":
+        yield _remedy("propose", "Propose an endpoint for it")
+    if error.get("code") == "idempotency-key-required":
+        yield _remedy("key", "Send an Idempotency-Key", headers={"Idempotency-Key": "console-1"})
+
+
+def _remedy(kind: str, label: str, **change: Any) -> dict[str, Any]:
+    return {"kind": kind, "label": label, "change": change}
+
+
+def _decode(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body) if body and len(body) <= _MOST_SHOWN else None
+    except msgspec.DecodeError:
+        return None
+
+
+def _cut(wire: bytes) -> str:
+    text = wire.decode("utf-8", "replace").replace("\r\n", "\n")
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}\n(cut: {len(text):,} characters)"

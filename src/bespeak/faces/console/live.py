@@ -1,0 +1,163 @@
+"""Exchanges as they happen: every one is counted, and as many are shown as a person can read."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.protocol import status
+from bespeak.protocol.exchange.refusal import gate_of
+from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.exchange import Exchange
+
+INTERVAL: Final = 0.25  # seconds between two reports to a watcher
+MOST_SHOWN: Final = 20  # exchanges of one report; the others are counted
+MOST_WATCHERS: Final = 8
+_PRECISION: Final = 8  # buckets of durations between a power of two and the next one
+_BUCKETS: Final = 30 * _PRECISION
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What a watcher wants to see; an empty text stands for everything."""
+
+    agent: str = ""
+    method: str = ""
+    path: str = ""
+    status: str = ""  # a number, or its beginning: `4` for every status from 400 to 499
+    gate: str = ""
+
+    def admits(self, exchange: Exchange) -> bool:
+        response = exchange.response
+        return (
+            (not self.method or exchange.method == self.method)
+            and (not self.path or self.path in exchange.path)
+            and (not self.status or str(response.status).startswith(self.status))
+            and (not self.agent or (exchange.call.agent_id or "").startswith(self.agent))
+            and (not self.gate or (response.code is not None and gate_of(response.code) == self.gate))
+        )
+
+
+class Durations:
+    """A histogram of durations whose buckets grow by a ninth of a power of two: any quantile to within 9 %."""
+
+    def __init__(self) -> None:
+        self._counts = [0] * _BUCKETS
+        self._total = 0
+
+    def add(self, seconds: float) -> None:
+        micros = max(1, int(seconds * 1_000_000))
+        power = micros.bit_length() - 1
+        part = ((micros << 3) >> power) & 7
+        self._counts[min(power * _PRECISION + part, _BUCKETS - 1)] += 1
+        self._total += 1
+
+    def quantile(self, share: float) -> float | None:
+        """Return a quantile in milliseconds; None without durations."""
+        if not self._total:
+            return None
+        wanted = share * self._total
+        for bucket, count in enumerate(self._counts):
+            wanted -= count
+            if count and wanted <= 0:
+                power, part = divmod(bucket, _PRECISION)
+                return round((1 << power) * (1 + (part + 0.5) / _PRECISION) / 1000, 3)
+        return None
+
+
+class Watcher:
+    """What one page watches: counts since the last report, and the exchanges to show of them."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._begin()
+
+    def _begin(self) -> None:
+        self._seen = 0
+        self._shown: list[Exchange] = []
+        self._at: list[float] = []
+        self._counts: Counter[str] = Counter()
+        self._durations = Durations()
+
+    def see(self, exchange: Exchange) -> None:
+        if not self._wanted.admits(exchange):
+            return
+        self._seen += 1
+        self._counts[_outcome(exchange)] += 1
+        if exchange.seconds is not None:
+            self._durations.add(exchange.seconds)
+        if len(self._shown) < MOST_SHOWN:
+            self._shown.append(exchange)
+            self._at.append(time.time())
+
+    def report(self) -> dict[str, Any] | None:
+        """Return what happened since the last report and begin anew; None if nothing did."""
+        if not self._seen:
+            return None
+        report = {
+            "seen": self._seen,
+            "counts": {name: self._counts[name] for name in ("ok", "refused", "failed")},
+            "ms": {"p50": self._durations.quantile(0.5), "p99": self._durations.quantile(0.99)},
+            "shown": [_show(exchange, at) for exchange, at in zip(self._shown, self._at, strict=True)],
+        }
+        self._begin()
+        return report
+
+
+class Live:
+    """The watchers of one server. Without any, exchanges cost nothing."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        self._watchers: list[Watcher] = []
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._watchers) >= MOST_WATCHERS
+
+    def _see(self, exchange: Exchange) -> None:
+        for watcher in self._watchers:
+            watcher.see(exchange)
+
+    @asynccontextmanager
+    async def watch(self, wanted: Wanted) -> AsyncIterator[AsyncIterator[dict[str, Any] | None]]:
+        """Watch for the duration of a block: yields a report, or None where nothing happened, at every interval."""
+        watcher = Watcher(wanted)
+        if not self._watchers:
+            self._dispatcher.subscribe(self._see)
+        self._watchers.append(watcher)
+        try:
+            yield _reports(watcher)
+        finally:
+            self._watchers.remove(watcher)
+            if not self._watchers:
+                self._dispatcher.unsubscribe(self._see)
+
+
+async def _reports(watcher: Watcher) -> AsyncIterator[dict[str, Any] | None]:
+    while True:
+        await asyncio.sleep(INTERVAL)
+        yield watcher.report()
+
+
+def _outcome(exchange: Exchange) -> str:
+    number = exchange.response.status
+    return "failed" if number >= status.SERVER_ERROR else "ok" if status.is_success(number) else "refused"
+
+
+def _show(exchange: Exchange, at: float) -> dict[str, Any]:
+    code = exchange.response.code
+    return {
+        **exchange.particulars,
+        "at": round(at, 3),
+        "ms": None if exchange.seconds is None else round(exchange.seconds * 1000, 3),
+        "code": code,
+        "gate": None if code is None else gate_of(code),
+        "face": exchange.call.request.connection.face,
+        "replayed": exchange.replayed,
+    }

@@ -1,0 +1,257 @@
+"""The console of a server: who is admitted, what its JSON API answers, and what a page of another site cannot do."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+from tests.cases import rows
+from tests.service import Bench, build, echo, make_endpoint
+
+from bespeak.app.server.console import mount_console
+from bespeak.app.server.http_pages import Publishing
+from bespeak.app.server.settings import HttpAssembly, plan_settings
+from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.errors import ConfigError
+from bespeak.faces.http.asgi import Application, Receive, Scope, Send
+from bespeak.state.store.settings import MEMORY
+
+pytestmark = pytest.mark.anyio
+
+TEXT = {"type": "string"}
+WEB = "http://127.0.0.1:8080"
+FIND = make_endpoint("FIND", "/rooms", echo, properties={"beds": {"type": "integer"}})
+BOOK = make_endpoint("BOOK", "/room", echo, properties={"room_id": TEXT}, required=("room_id",), impact="irreversible")
+FETCH = make_endpoint("FETCH", "/rooms/{room_id}", echo, properties={"room_id": TEXT}, required=("room_id",))
+
+
+class Mounted:
+    """The console over a service in this process, asked as the HTTP server asks it."""
+
+    def __init__(self, *endpoints: Endpoint, **fields: Any) -> None:
+        self.bench: Bench = build(*(endpoints or (FIND, BOOK, FETCH)), **fields)
+        settings = plan_settings("rooms", ServerDocument(), http="127.0.0.1:8080", console=True, store=MEMORY)
+        self.token = settings.console_token or ""
+        assembly = HttpAssembly(self.bench.dispatcher, HttpSettings(url=WEB), settings.auth, loopback=True)
+        self.places = mount_console(assembly, Publishing(agtp_port=4480), settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app: Application = self.places[scope["path"]]
+        await app(scope, receive, send)
+
+    async def ask(self, path: str, *, method: str = "GET", token: bool = True, **options: Any) -> httpx.Response:
+        headers = {**({"Console-Token": self.token} if token else {}), **options.pop("headers", {})}
+        transport = httpx.ASGITransport(self)
+        async with httpx.AsyncClient(transport=transport, base_url=WEB) as client:
+            return await client.request(method, f"/console/{path}", headers=headers, **options)
+
+    async def call(self, method: str, path: str, **asked: Any) -> httpx.Response:
+        return await self.ask("api/exchange", method="POST", json={"method": method, "path": path, **asked})
+
+
+async def test_nothing_but_the_files_is_shown_without_the_token() -> None:
+    console = Mounted()
+    for path in ("api/session", "api/endpoints", "api/endpoint?method=FIND&path=/rooms", "api/live"):
+        reply = await console.ask(path, token=False)
+        assert (reply.status_code, reply.json()["error"]["code"]) == (401, "console-token-wrong")
+        wrong = await console.ask(path, token=False, headers={"Console-Token": "x" * 43})
+        assert wrong.status_code == 401
+    page = await console.ask("", token=False)
+    assert page.status_code == 200
+    assert "test.example" not in page.text
+
+
+@rows(
+    "headers",
+    {"Host": "evil.example"},
+    {"Origin": "http://evil.example"},
+    {"Origin": "null"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
+)
+async def test_pages_of_others_are_refused_even_with_the_token(headers: dict[str, str]) -> None:
+    console = Mounted()
+    reply = await console.ask("api/session", headers=headers)
+    assert reply.status_code in (403, 421)
+    body = {"method": "FIND", "path": "/rooms"}
+    assert (await console.ask("api/exchange", method="POST", json=body, headers=headers)).status_code in (403, 421)
+
+
+async def test_a_form_and_a_body_that_is_not_an_object_are_refused() -> None:
+    console = Mounted()
+    form = await console.ask("api/exchange", method="POST", data={"method": "FIND"})
+    assert form.status_code == 415
+    for body in ("[]", "{", "[" * 100_000):
+        reply = await console.ask(
+            "api/exchange", method="POST", content=body, headers={"Content-Type": "application/json"}
+        )
+        assert (reply.status_code, reply.json()["error"]["code"]) == (400, "invalid-body")
+    assert (await console.ask("api/exchange")).status_code == 405
+    assert (await console.ask("api/session", method="POST", json={})).status_code == 405
+
+
+async def test_the_page_may_run_its_own_scripts_only() -> None:
+    policy = (await Mounted().ask("")).headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'")
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+
+
+async def test_the_session_tells_who_is_served_and_where() -> None:
+    session = (await Mounted().ask("api/session")).json()
+    assert session["service"]["server_id"] == "test.example"
+    assert (session["access"], session["identity"]) == ("token", "declared")
+    assert (session["agtp"], session["http"]) == ("agtp://127.0.0.1:4480", WEB)
+
+
+async def test_an_endpoint_is_described_with_its_contract_and_calls_to_copy() -> None:
+    console = Mounted()
+    found = (await console.ask("api/endpoint", params={"method": "BOOK", "path": "/room"})).json()
+    assert found["semantic"]["impact"] == "irreversible"
+    assert found["sample"] == {"room_id": "x"}
+    assert found["calls"]["curl"].startswith("curl --json")
+    listed = (await console.ask("api/endpoints")).json()
+    assert ["BOOK", "/room"] in [one[:2] for one in listed]
+    missing = await console.ask("api/endpoint", params={"method": "FIND", "path": "/nothing"})
+    assert (missing.status_code, missing.json()["error"]["code"]) == (404, "endpoint-not-found")
+
+
+async def test_a_call_is_shown_as_it_is_on_the_wire_with_every_gate() -> None:
+    found = (await Mounted().call("FETCH", "/rooms/{room_id}", input={"room_id": "a b"}, scopes=["rooms:read"])).json()
+    assert found["request"].startswith("AGTP/1.0 FETCH /rooms/a%20b\nAuthority-Scope: rooms:read\n")
+    assert found["response"].startswith("AGTP/1.0 200 OK\n")
+    assert (found["status"], found["refused"], found["error"]) == (200, False, None)
+    gates = {one["gate"]: one["verdict"] for one in found["gates"]}
+    assert gates["identity"] == gates["route"] == gates["scope"] == gates["input"] == gates["handler"] == "passed"
+
+
+@rows(
+    "asked, gate, remedy",
+    ({"method": "BOOK", "path": "/rooms"}, "route", {"method": "FIND"}),
+    ({"method": "FIN", "path": "/rooms"}, "vocabulary", {"method": "FIND"}),
+    (
+        {"method": "FIND", "path": "/guarded", "as": "ann", "scopes": ["a:b"]},
+        "scope",
+        {"scopes": ["a:b", "guests:read"]},
+    ),
+    ({"method": "FIND", "path": "/rooms", "input": {"beds": "many"}}, "input", None),
+    ({"method": "FIND", "path": "/nothing"}, "route", {}),
+)
+async def test_a_refusal_names_its_gate_and_what_the_contract_offers(
+    asked: dict[str, Any], gate: str, remedy: dict[str, Any] | None
+) -> None:
+    guarded = replace(make_endpoint("FIND", "/guarded", echo), required_scopes=("guests:read",))
+    found = (await Mounted(FIND, BOOK, guarded).call(**asked)).json()
+    assert found["refused"]
+    refusing = [one["gate"] for one in found["gates"] if one["verdict"] == "refused"]
+    assert refusing == [gate]
+    changes = [one["change"] for one in found["remedies"]]
+    assert (remedy is None and changes == []) or remedy in changes
+
+
+async def test_what_cannot_be_undone_needs_a_second_press() -> None:
+    console = Mounted()
+    first = await console.call("BOOK", "/room", input={"room_id": "7"})
+    assert (first.status_code, first.json()["error"]["code"]) == (409, "press-again")
+    second = await console.call("BOOK", "/room", input={"room_id": "7"}, confirmed=True)
+    assert second.json()["status"] == 200
+
+
+@rows(
+    "asked, word",
+    ({"method": "FIND", "path": "/rooms", "headers": {"Host": "x"}}, "'host'"),
+    ({"method": "FIND", "path": "/rooms", "colour": 1}, "colour"),
+    ({"method": "FIND", "path": "/ro oms"}, "percent-encode"),
+    ({"method": "FIND", "path": "/rooms", "headers": {"Task-ID": "a\r\nX: y"}}, "control"),
+    ({"method": "FETCH", "path": "/rooms/{room_id}"}, "room_id"),
+    ({"path": "/rooms"}, "method"),
+)
+async def test_a_call_that_cannot_be_sent_says_why(asked: dict[str, Any], word: str) -> None:
+    reply = await Mounted().ask("api/exchange", method="POST", json=asked)
+    assert reply.status_code == 400
+    assert word in reply.json()["error"]["message"]
+
+
+async def test_a_credential_is_not_shown_in_the_request() -> None:
+    found = (await Mounted().call("FIND", "/rooms", headers={"Authorization": "Bearer secret-secret"})).json()
+    assert "secret-secret" not in json.dumps(found)
+
+
+@contextlib.asynccontextmanager
+async def watching(console: Mounted, query: str = "") -> AsyncIterator[asyncio.Queue[dict[str, Any]]]:
+    """Read the events of a page that watches; comments are left out."""
+    reports: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    begun = asyncio.Event()
+
+    async def send(message: Any) -> None:
+        begun.set()
+        for line in message.get("body", b"").decode().splitlines():
+            if line.startswith("data: "):
+                reports.put_nowait(json.loads(line.removeprefix("data: ")))
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    headers = [(b"console-token", console.token.encode()), (b"host", b"127.0.0.1:8080")]
+    scope = {"type": "http", "method": "GET", "path": "/console/api/live", "query_string": query.encode()}
+    task = asyncio.create_task(console({**scope, "headers": headers}, receive, send))
+    await begun.wait()
+    try:
+        yield reports
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_exchanges_are_reported_as_they_happen_and_counted_if_there_are_many() -> None:
+    console = Mounted()
+    async with watching(console) as reports:
+        for _ in range(500):
+            console.bench.send("FIND", "/rooms")
+        console.bench.send("BOOK", "/rooms")
+        report = await asyncio.wait_for(reports.get(), 10)
+    assert report["seen"] == 501
+    assert report["counts"] == {"ok": 500, "refused": 1, "failed": 0}
+    assert len(report["shown"]) == 20
+    assert report["shown"][0]["path"] == "/rooms"
+    assert report["ms"]["p50"] > 0
+
+
+async def test_a_filter_counts_and_shows_only_what_it_admits() -> None:
+    console = Mounted()
+    async with watching(console, "gate=route&status=4") as reports:
+        console.bench.send("FIND", "/rooms")
+        console.bench.send("BOOK", "/rooms")
+        report = await asyncio.wait_for(reports.get(), 10)
+    assert (report["seen"], report["shown"][0]["gate"]) == (1, "route")
+
+
+async def test_without_a_page_that_watches_no_exchange_is_looked_at() -> None:
+    console = Mounted()
+    async with watching(console):
+        assert len(console.bench.dispatcher._subscribers) == 1
+    assert console.bench.dispatcher._subscribers == ()
+
+
+async def test_too_many_watchers_and_filters_that_are_not_known_are_refused() -> None:
+    console = Mounted()
+    async with contextlib.AsyncExitStack() as pages:
+        for _ in range(8):
+            await pages.enter_async_context(watching(console))
+        assert (await console.ask("api/live")).status_code == 429
+
+
+def test_beyond_this_machine_the_console_needs_credentials() -> None:
+    document = ServerDocument()
+    with pytest.raises(ConfigError, match="console beyond this machine needs credentials"):
+        plan_settings("rooms", document, http="0.0.0.0:8080", console=True, insecure=True, store=MEMORY)
+    with pytest.raises(ConfigError, match="The console is served on the HTTP face"):
+        plan_settings("rooms", document, console=True, store=MEMORY)
