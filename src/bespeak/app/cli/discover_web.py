@@ -11,7 +11,7 @@ from bespeak.agent.discovery.lookup import AgentCard, Discovered
 from bespeak.agent.discovery.readers import check_producer
 from bespeak.agent.discovery.web_document import FACE, Fetched
 from bespeak.documents.ai.param_notation import write_param
-from bespeak.terminal.console import line
+from bespeak.terminal.console import line, members
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 _METHOD: Final = "bold cyan"
@@ -80,9 +80,9 @@ def web_json(discovered: Discovered) -> dict[str, Any]:
         "preferences": dict(discovered.preferences),
         "capabilities": [
             {
-                **_members(each, "id", "method", "path"),
+                **members(each, "id", "method", "path"),
                 "url": f"{each.origin}{each.target}",
-                **_members(each, "description", "input_schema", "returns", "deprecated"),
+                **members(each, "description", "input_schema", "returns", "deprecated"),
             }
             for each in discovered.capabilities
         ],
@@ -92,10 +92,6 @@ def web_json(discovered: Discovered) -> dict[str, Any]:
         "findings": [_finding(finding) for finding in discovered.findings],
         "producer_findings": [_finding(finding) for step in discovered.steps for finding in check_producer(step)],
     }
-
-
-def _members(value: object, *names: str) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in names}
 
 
 def _ai_lines(discovered: Discovered) -> Iterator[Text]:
@@ -115,13 +111,13 @@ def _ai_lines(discovered: Discovered) -> Iterator[Text]:
 def _card(card: AgentCard) -> dict[str, Any]:
     return {
         "version": card.version,
-        "interfaces": [_members(each, "url", "binding", "version") for each in card.interfaces],
+        "interfaces": [members(each, "url", "binding", "version") for each in card.interfaces],
         "credentials": list(card.credentials),
         "skills": [
             {
-                **_members(each, "id", "description", "tags", "examples", "scopes"),
+                **members(each, "id", "description", "tags", "examples", "scopes"),
                 "input_schema": None,
-                "guessed": _members(each, "impact", "confidence"),
+                "guessed": members(each, "impact", "confidence"),
             }
             for each in card.skills
         ],
@@ -145,16 +141,16 @@ def _outcome(step: Fetched) -> str:
 
 def _step(step: Fetched) -> dict[str, Any]:
     return {
-        **_members(step, "what", "url", "final_url", "status", "media_type"),
+        **members(step, "what", "url", "final_url", "status", "media_type"),
         "bytes": len(step.body),
-        **_members(step, "source", "attempts"),
+        **members(step, "source", "attempts"),
         "seconds": round(step.seconds, 3),
-        "redirects": [_members(hop, "url", "status", "location") for hop in step.hops],
-        "fault": None if step.fault is None else _members(step.fault, "kind", "message"),
+        "redirects": [members(hop, "url", "status", "location") for hop in step.hops],
+        "fault": None if step.fault is None else members(step.fault, "kind", "message"),
     }
 
 
 def _finding(finding: Diagnostic) -> dict[str, Any]:
     location = str(finding.location) if finding.location else None
-    told = _members(finding, "rule", "severity", "message")
-    return {**told, "location": location, **_members(finding, "pointer", "help")}
+    told = members(finding, "rule", "severity", "message")
+    return {**told, "location": location, **members(finding, "pointer", "help")}
