@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 import click
 from rich.text import Text
 
-from bespeak.app.cli.service import service_options
+from bespeak.app.cli.service import open_service, service_options
 from bespeak.checks.evolution.change import CATEGORIES, Category, ContractChange
 from bespeak.checks.evolution.change_report import (
     APPROVALS,
@@ -298,8 +298,6 @@ def _imported(target: str, base: Path) -> Contract:
 
 
 async def _live(uri: str, options: Mapping[str, Any]) -> Contract:
-    from bespeak.app.cli.service import open_service  # noqa: PLC0415 - files need no client
-
     async with open_service(uri, **options) as client:
         return manifest_contract(await client.discover())
 

@@ -34,7 +34,7 @@ SECRETS = (VARIABLE, KEY_VARIABLE)
 
 _WEB = ("allow_private", "refresh", "trusted_hosts", "most_capabilities")  # options for services on the web
 _LOCAL = ("report", "with_state", "store", "face", "opened", "describes")  # those for services that are loaded
-_OPTIONS = (
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--agent-id", metavar="ID", help="Agent-ID of the caller: 64 hexadecimal digits."),
     click.option("--as", "as_name", metavar="NAME", help="Call with an Agent-ID derived from a name, for development."),
     repeatable_option("--scope", "scopes", metavar="DOMAIN:ACTION", text="Scope to declare"),
