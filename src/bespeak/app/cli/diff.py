@@ -199,10 +199,8 @@ def _local(target: str, base: Path, *, tolerant: bool) -> ContractSource:
     if target and (path.is_dir() or path.suffix == ".toml"):
         return _deployment(path, base)
     if not target or not path.exists():
-        raise ConfigError(
-            f"{target!r} not found: give an .agis document, a .toml or .py file, a folder, "
-            "a manifest, module:app, agtp://HOST, https://HOST, or git:REVISION"
-        )
+        others = "a manifest, module:app, agtp://HOST, https://HOST, or git:REVISION"
+        raise ConfigError(f"{target!r} not found: give an .agis document, a .toml or .py file, a folder, {others}")
     return _document(path, tolerant=tolerant)
 
 
