@@ -238,15 +238,9 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self.transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         tls = transport.get_extra_info("ssl_object")
-        host, port = peer[:2] if peer else ("", 0)
-        self.begin(
-            Connection(
-                peer=f"{host}:{port}" if peer else "",
-                address=host,
-                secure=tls is not None,
-                certificate=None if tls is None else peer_certificate(tls),
-            )
-        )
+        host, name = (peer[0], f"{peer[0]}:{peer[1]}") if peer else ("", "")
+        certificate = None if tls is None else peer_certificate(tls)
+        self.begin(Connection(peer=name, address=host, secure=tls is not None, certificate=certificate))
         self._since = self.peer.answered, self.shared.now
         self.shared.pending.discard(self)
         self.shared.connections.add(self)

@@ -24,11 +24,16 @@ EXIT_REFUSED: Final = 1  # findings, or a refusal
 EXIT_UNUSABLE: Final = 2  # usage, configuration or internal error
 
 
-def seconds_option(
-    name: str, default: float, text: str, *, more_than_zero: bool = True
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]  # declares an option of a command
+
+
+def seconds_option(name: str, default: float, text: str, *, more_than_zero: bool = True) -> Option:
     kind = click.FloatRange(min=0, min_open=more_than_zero)
     return click.option(name, type=kind, default=default, show_default=True, metavar="SECONDS", help=text)
+
+
+def repeatable_option(*names: str, metavar: str, text: str, **settings: Any) -> Option:
+    return click.option(*names, multiple=True, metavar=metavar, help=f"{text}; repeatable.", **settings)
 
 
 class CommandFailedError(BespeakError):

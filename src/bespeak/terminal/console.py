@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bespeak.documents.deployment.folder import with_positions
-from bespeak.terminal import screen_width
+from bespeak.terminal import Option, screen_width
 from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 from bespeak.text.diagnostics.reporters.text import full
 
@@ -27,23 +27,16 @@ Row = TypeVar("Row")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def choice_option(
-    *names: str,
-    of: Sequence[str],
-    default: str,
-    help: str,  # noqa: A002 - as in click
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def choice_option(*names: str, of: Sequence[str], default: str, help: str) -> Option:  # noqa: A002 - as in click
     return click.option(*names, type=click.Choice(of), default=default, show_default=True, help=help)
 
 
-def limit_option(nouns: str, default: int = 100) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def limit_option(nouns: str, default: int = 100) -> Option:
     help_text = f"Maximum number of {nouns}."
     return click.option("--limit", type=click.IntRange(1, 10_000), default=default, show_default=True, help=help_text)
 
 
-def state_option(
-    states: Sequence[str], default: str, help_text: str
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def state_option(states: Sequence[str], default: str, help_text: str) -> Option:
     """Return the option --state of a list; `all` is added to the states."""
     return choice_option("--state", of=[*states, "all"], default=default, help=help_text)
 
@@ -55,6 +48,10 @@ def plural(count: int, noun: str) -> str:
 def console(*, stderr: bool = False) -> Console:
     """Create a console that never truncates or wraps lines, so that other programs can read them."""
     return Console(stderr=stderr, highlight=False, soft_wrap=True)
+
+
+def members(value: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in names}
 
 
 def print_json(value: Any) -> None:

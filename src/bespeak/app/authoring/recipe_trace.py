@@ -240,23 +240,22 @@ class RecipeTrace:
         if undo is not None:
             undoing, undone, taken = undo
             compensation = Compensation(method=undoing, path=undone, input=as_members(_applied(taken, output)))
-        self._steps.append(
-            RecipeStep(
-                method=method,
-                path=path,
-                input=as_members(_applied(given, Source(kind="item"))),
-                output=output.value,
-                group=self._group,
-                when=() if when is None else as_conditions(when),
-                for_each=None if for_each is None else as_source(for_each),
-                max_items=max_items,
-                on_failure=on_failure,
-                pages=None if pages is None else Paging(**pages),
-                compensate=compensation,
-                retry=None if retry is None else Retry(**retry),
-                timeout=timeout,
-            )
+        step = RecipeStep(
+            method=method,
+            path=path,
+            input=as_members(_applied(given, Source(kind="item"))),
+            output=output.value,
+            group=self._group,
+            when=() if when is None else as_conditions(when),
+            for_each=None if for_each is None else as_source(for_each),
+            max_items=max_items,
+            on_failure=on_failure,
+            pages=None if pages is None else Paging(**pages),
+            compensate=compensation,
+            retry=None if retry is None else Retry(**retry),
+            timeout=timeout,
         )
+        self._steps.append(step)
         return Traced(output)
 
     @contextmanager

@@ -37,8 +37,8 @@ from bespeak.state.store.commands.agents import (
     SetAgentStatus,
 )
 from bespeak.state.store.store import Command, Conflict
-from bespeak.terminal import PATH, CommandFailedError
-from bespeak.terminal.console import json_option, line, print_findings, print_json, print_list, print_result
+from bespeak.terminal import PATH, CommandFailedError, repeatable_option
+from bespeak.terminal.console import json_option, line, members, print_findings, print_json, print_list, print_result
 from bespeak.terminal.deployment import configuration_of, server_document, store_place
 from bespeak.terminal.target_store import (
     existing_place,
@@ -75,7 +75,7 @@ def agents() -> None:
 @store_option
 @click.option("--name", help="Create an agent with this name: letters, digits, - and _.")
 @click.option("--description", default="", help="Description of the new agent.")
-@click.option("--scope", "scopes", multiple=True, metavar="DOMAIN:ACTION", help="Scope to grant; repeatable.")
+@repeatable_option("--scope", "scopes", metavar="DOMAIN:ACTION", text="Scope to grant")
 @click.option("--key", type=PATH, help="Its Ed25519 key (PEM or JWK), private or public.")
 @click.option("--new-key", type=PATH, help="Generate a key and write the private key here.")
 @click.option("--issuer-key", type=PATH, help="Sign with this key instead of the server's.")
@@ -290,7 +290,7 @@ def _summary(one: _AgentEntry) -> Text:
 def _as_dict(one: _AgentEntry) -> dict[str, Any]:
     agent = one.agent
     scopes = list(agent.scopes) if agent is not None else []
-    return {"agent_id": one.agent_id, "name": one.name, "status": one.status, "place": one.place, "scopes": scopes}
+    return {**members(one, "agent_id", "name", "status", "place"), "scopes": scopes}
 
 
 def _lines(one: _AgentEntry, events: Any) -> Iterator[Text]:
@@ -427,9 +427,7 @@ def api() -> None:
 @api.command(short_help="Create an API key and print it once.")
 @store_options
 @click.option("--agent", required=True, help="Whose key it is: the name or Agent-ID of an agent.")
-@click.option(
-    "--scope", "scopes", multiple=True, required=True, metavar="DOMAIN:ACTION", help="Scope to grant; repeatable."
-)
+@repeatable_option("--scope", "scopes", metavar="DOMAIN:ACTION", text="Scope to grant", required=True)
 @click.option(
     "--expires", default="90d", show_default=True, metavar="DURATION", help="Lifetime, like 12h, 90d, or never."
 )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 import msgspec
@@ -24,7 +24,7 @@ from bespeak.state.identity.jws import key_id
 from bespeak.state.identity.key_files import TrustedKeys, check_signature, parse_keys, read_history, read_key, trusted
 from bespeak.state.store.commands.audit import LatestAudit, ReadAudit
 from bespeak.state.store.store import Store
-from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, PATH, CommandFailedError
+from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, PATH, CommandFailedError, repeatable_option
 from bespeak.terminal.console import json_option, limit_option, line, print_json, print_lines, print_result
 from bespeak.terminal.deployment import server_document, store_place
 from bespeak.terminal.target_store import store_option, store_options, usable, visit_store, write_export
@@ -102,9 +102,7 @@ _key_option = click.option(
 @store_options
 @_key_option
 @click.option("--file", type=PATH, help="Verify this export instead of the store.")
-@click.option(
-    "--expect", "expected", multiple=True, metavar="ID", help="Audit-ID or checkpoint that must exist; repeatable."
-)
+@repeatable_option("--expect", "expected", metavar="ID", text="Audit-ID or checkpoint that must exist")
 @click.option(
     "--server-id",
     "server_ids",
@@ -213,15 +211,7 @@ def show(
     if not records:
         raise CommandFailedError(f"no record has the id {ids[0]}" if ids else "no records found")
     if as_json:
-        shown = [
-            {
-                "audit_id": one.audit_id,
-                "signature": _signature(one, keys),
-                "record": payload_of(one.jws),
-                "jws": one.jws,
-            }
-            for one in records
-        ]
+        shown = [_as_dict(record, keys) for record in records]
         print_json(shown[0] if ids else shown)
     elif ids:
         print_lines(_record_lines(records[0], keys))
@@ -301,6 +291,11 @@ def _plural(count: int, noun: str) -> str:
 def _signature(record: KeptRecord, keys: TrustedKeys) -> str:
     compact = parse_compact(record.jws)
     return _SIGNATURES[check_signature(compact, keys)] if compact is not None else "none: not a valid record"
+
+
+def _as_dict(record: KeptRecord, keys: TrustedKeys) -> dict[str, Any]:
+    signed = {"signature": _signature(record, keys), "record": payload_of(record.jws)}
+    return {"audit_id": record.audit_id, **signed, "jws": record.jws}
 
 
 def _record_lines(record: KeptRecord, keys: TrustedKeys) -> Iterator[Text]:

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import binascii
 import logging
 import sys
+from base64 import b64decode
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, contextmanager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import click
 import msgspec
 
 from bespeak.agent.client.errors import Reply, ServiceError
 from bespeak.agent.client.sender import WIRE_LOGGER
-from bespeak.agent.client.service import ServiceClient
+from bespeak.agent.client.service import INLINE, ServiceClient
 from bespeak.agent.discovery.readers import Capability
-from bespeak.app.cli.call_files import check_output, read_member, read_text_file, write_output
-from bespeak.app.cli.call_progress import Ended, follow
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.file_schema import FileField, file_fields, is_file
 from bespeak.contract.schema.subschemas import resolve
 from bespeak.contract.schema.view import SchemaView
 from bespeak.errors import BespeakError
+from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value
+from bespeak.terminal import CommandFailedError
 from bespeak.terminal.console import console, line, print_json
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.reading.json_data import decode_json
@@ -331,3 +333,154 @@ def print_refusal(reply: Reply) -> None:
         aside.print(line("help: identify the agent with --as NAME or --agent-id, and declare scopes with --scope"))
     elif error.code == "confirmation-required" and isinstance(given := error.members.get("confirmation_id"), str):
         aside.print(line(f"help: after confirmation, call again with -H 'Confirmation-ID: {given}'"))
+
+
+_MOST_TEXT: Final = 64 << 20  # bytes of a file that is sent as a text
+
+
+def read_text_file(name: str, hint: str) -> str:
+    """Read a file of text. Raises BadParameter, which says what is wrong with the file."""
+    path = find_file(name, hint)
+    if path.stat().st_size > _MOST_TEXT:
+        fault = f"{name!r} has {path.stat().st_size:,} bytes; at most {_MOST_TEXT:,} are sent as a text"
+        raise click.BadParameter(fault, param_hint=hint)
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise click.BadParameter(f"{name!r}: {error.strerror}", param_hint=hint) from error
+    except UnicodeDecodeError as error:
+        raise click.BadParameter(f"{name!r} is not UTF-8, and {hint} takes a text", param_hint=hint) from error
+
+
+def find_file(name: str, hint: str) -> Path:
+    """Return the path of a regular file: opening a pipe blocks until it has a writer."""
+    path = Path(name)
+    try:
+        if not path.exists():
+            raise click.BadParameter(f"{name!r}: No such file or directory", param_hint=hint)
+        if not path.is_file():
+            what = "a folder" if path.is_dir() else "not a regular file"
+            raise click.BadParameter(f"{name!r} is {what}", param_hint=hint)
+    except OSError as error:
+        raise click.BadParameter(f"{name!r}: {error.strerror}", param_hint=hint) from error
+    return path
+
+
+def read_member(name: str, file: str, takes: FileField | None, *, takes_text: bool, over_http: bool) -> str | Path:
+    """Return what a member of the input is for `NAME=@FILE`: the path of an upload where one is taken, else a text."""
+    if takes is None:
+        return read_text_file(file, name)
+    path = find_file(file, name)
+    size = path.stat().st_size
+    if size > takes.max_bytes:
+        fault = f"{file!r} has {size:,} bytes; the endpoint takes at most {takes.max_bytes:,}"
+        raise click.BadParameter(fault, param_hint=name)
+    if over_http or size <= INLINE:
+        return path
+    if takes_text:
+        return read_text_file(file, name)
+    advice = f"over AGTP at most {INLINE:,} are sent; call the web address of the service"
+    raise click.BadParameter(f"{file!r} has {size:,} bytes, and {advice}", param_hint=name)
+
+
+def check_output(file: Path | None) -> None:
+    """Refuse a file that cannot be written before anything is called."""
+    if file is not None and (file.is_dir() or not file.parent.is_dir()):
+        fault = "is a folder" if file.is_dir() else "is in a folder that does not exist"
+        raise click.BadParameter(f"{str(file)!r} {fault}", param_hint="-o")
+
+
+def write_output(file: Path, reply: Reply, result: Any = None) -> None:
+    """Write a result, or what a reply brings: the bytes of a file, the `content` of an output, or all of it as JSON."""
+    if result is None and "json" not in reply.headers.get("content-type", "json"):
+        content = reply.body
+    else:
+        content = _content_of(reply.output if result is None else result)
+    try:
+        file.write_bytes(content)
+    except OSError as error:
+        raise CommandFailedError(f"{brief(str(file))} cannot be written: {error.strerror}") from error
+    console(stderr=True).print(line((f"{len(content):,} bytes written to {file}", "dim")))
+
+
+def _content_of(output: Any) -> bytes:
+    if isinstance(output, Mapping) and isinstance(output.get("data"), str) and {"name", "size"} <= output.keys():
+        return _decode(output["data"])
+    if isinstance(output, Mapping) and isinstance(output.get("file"), str) and {"name", "size"} <= output.keys():
+        message = f"the service has stored the file; read it with GET /files/{output['file']} at its web address"
+        raise CommandFailedError(message)
+    value = output["content"] if isinstance(output, Mapping) and "content" in output else output
+    if isinstance(value, str):
+        return _decode(value) if output is not value and output.get("encoding") == "base64" else value.encode()
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+
+
+def _decode(text: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise CommandFailedError("the service has sent a file that is not valid base64") from error
+
+
+_GOING_ON: Final = frozenset({"queued", "running", "waiting", "sleeping", "cancelling"})
+_GOOD: Final = frozenset({"done", "completed"})
+_SHORTEST: Final = 0.05
+_LONGEST: Final = 2.0  # seconds between two looks
+
+
+class Ended:
+    """The end of a call: its reply, or the last one of CHECK if it was followed to its end."""
+
+    def __init__(self, reply: Reply, *, followed: bool = False) -> None:
+        self.reply = reply
+        self.result: Any = None  # the receipt, or what CHECK tells if there is none; None if it was not followed
+        self.fault = ""  # what went wrong in the background; empty if nothing did
+        if not followed or not reply.ok:
+            return
+        told = reply.output
+        details, state = told.get("details") or {}, told.get("status")
+        self.result = details.get("result", told)
+        if state not in _GOOD:
+            error = details.get("error") or told.get("error") or {}
+            self.fault = f"It is {state}: {error.get('code')}: {error.get('message')}" if error else f"It is {state}."
+
+
+async def follow(client: ServiceClient, service: str, reply: Reply, headers: Mapping[str, str]) -> Ended:
+    """Follow what a call has begun in the background to its end, if its reply says where to look."""
+    target = _find_look(reply)
+    if target is None:
+        return Ended(reply)
+    try:
+        return Ended(await _ask(client, target, headers), followed=True)
+    except asyncio.CancelledError:  # Ctrl-C
+        hint = f"It goes on. See it with: bespeak call {service} CHECK / target={target}"
+        console(stderr=True).print(line(hint))
+        raise
+
+
+def _find_look(reply: Reply) -> str | None:
+    """Return the id under which CHECK shows what an accepted call does; None if the reply tells none."""
+    match reply.output if reply.status == status.ACCEPTED else None:
+        case {"look": {"method": "CHECK", "parameters": {"target": str(target)}}}:
+            return target
+    return None
+
+
+async def _ask(client: ServiceClient, target: str, headers: Mapping[str, str]) -> Reply:
+    """Ask CHECK until what it shows has ended, with a bar on a terminal; return its last reply."""
+    from rich.progress import Progress  # noqa: PLC0415 - most calls are answered at once
+
+    aside, wait = console(stderr=True), _SHORTEST
+    with Progress(console=aside, transient=True, disable=not aside.is_terminal) as shown:
+        bar = shown.add_task("waiting", total=None)
+        while True:
+            reply = await client.request("CHECK", "/", {"target": target}, headers=headers)
+            told = reply.output if reply.ok else {}
+            if told.get("status") not in _GOING_ON:
+                return reply
+            progress = (told.get("details") or {}).get("progress") or {}
+            done, total = progress.get("done") or 0, progress.get("total")
+            counted = f", {done:,}{f' of {total:,}' if total else ''} {progress.get('unit', '')}" if done else ""
+            shown.update(bar, description=line(f"{told['status']}{counted}").plain, completed=done, total=total)
+            await asyncio.sleep(wait)
+            wait = min(wait * 1.5, _LONGEST)

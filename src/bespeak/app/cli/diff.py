@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -16,7 +18,7 @@ from typing import Any, Final, cast
 import click
 from rich.text import Text
 
-from bespeak.app.cli.service import service_options
+from bespeak.app.cli.service import open_service, service_options
 from bespeak.checks.evolution.change import CATEGORIES, Category, ContractChange
 from bespeak.checks.evolution.change_report import (
     APPROVALS,
@@ -33,7 +35,6 @@ from bespeak.checks.evolution.change_report import (
     within,
 )
 from bespeak.checks.evolution.contract_diff import Contract, diff_contracts, manifest_contract, service_contract
-from bespeak.checks.evolution.git_revision import check_out
 from bespeak.checks.lint.document import read_subject
 from bespeak.checks.lint.registration import effective_policies
 from bespeak.checks.lint.subject import Subject
@@ -115,6 +116,82 @@ def _at_revision(target: str, other: str, open_files: ExitStack, *, tolerant: bo
         raise ConfigError(shown(str(error))) from error
 
 
+_GIT_PATIENCE: Final = 60  # timeout of one git command in seconds
+
+
+def check_out(revision: str, path: Path, into: Path, *, surroundings: Path | None = None) -> Path:
+    """Check out `path`, and `surroundings`, at the revision below `into`; return its place. Raises ConfigError."""
+    if not revision or revision.startswith("-"):
+        raise ConfigError(f"{revision!r} is not a valid revision; write git:HEAD~1, git:main or git:v1.2.0")
+    near = _existing_folder(path)
+    top = Path(_git(near, "rev-parse", "--show-toplevel", failure=f"{path} is not in a git repository").strip())
+    _git(
+        top,
+        *("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"),
+        failure=f"there is no revision {revision!r} in the git repository {top}",
+    )
+    inside = _inside(path, top)
+    wanted = _inside(surroundings, top) if surroundings is not None else inside
+    if not _git(top, "ls-tree", "--name-only", revision, "--", *([str(inside)] if inside.parts else [])).strip():
+        hint = "give git:REVISION:PATH if it had another name"
+        raise ConfigError(f"{path} does not exist at revision {revision}; {hint}")
+    # With its dot in front no path is taken for an option.
+    archive = _run_git(top, "archive", "--format=tar", revision, *([f"./{wanted}"] if wanted.parts else []))
+    if archive.returncode:
+        raise ConfigError(f"git cannot give {wanted} at {revision}: {_said_by_git(archive.stderr)}")
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
+            tar.extractall(into, filter="data")
+    except tarfile.ReadError:
+        pass  # an archive of nothing
+    except (tarfile.TarError, OSError) as error:
+        raise ConfigError(f"cannot write {wanted} at {revision}: {error}") from error
+    if not (into / inside).exists():
+        raise ConfigError(f"git leaves {path} out of what it gives of {revision}: .gitattributes says export-ignore")
+    return into / inside
+
+
+def _existing_folder(path: Path) -> Path:
+    """Return the nearest existing folder: the path itself may have been deleted."""
+    place = path.absolute()
+    while not place.is_dir() and place != place.parent:
+        place = place.parent
+    return place
+
+
+def _inside(path: Path, top: Path) -> Path:
+    try:
+        return path.resolve().relative_to(top.resolve())
+    except ValueError:
+        raise ConfigError(f"{path} is outside of the git repository {top}") from None
+
+
+def _git(folder: Path, *arguments: str, failure: str = "") -> str:
+    done = _run_git(folder, *arguments)
+    if done.returncode:
+        raise ConfigError(failure or f"git {arguments[0]} failed: {_said_by_git(done.stderr)}")
+    return done.stdout.decode(errors="surrogateescape")
+
+
+def _run_git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(  # noqa: S603 - the revision is no option, and no shell reads it
+            ["git", "-C", str(folder), *arguments],  # noqa: S607 - the user's own git
+            capture_output=True,
+            check=False,
+            timeout=_GIT_PATIENCE,
+            stdin=subprocess.DEVNULL,
+        )
+    except FileNotFoundError:
+        raise ConfigError("git:REVISION needs git, which is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise ConfigError(f"git {arguments[0]} took longer than {_GIT_PATIENCE} seconds") from None
+
+
+def _said_by_git(stderr: bytes) -> str:
+    return stderr.decode(errors="replace").strip().removeprefix("fatal: ")
+
+
 def _local(target: str, base: Path, *, tolerant: bool) -> ContractSource:
     path = Path(target)
     if _is_module(target) or path.suffix == ".py":
@@ -122,10 +199,8 @@ def _local(target: str, base: Path, *, tolerant: bool) -> ContractSource:
     if target and (path.is_dir() or path.suffix == ".toml"):
         return _deployment(path, base)
     if not target or not path.exists():
-        raise ConfigError(
-            f"{target!r} not found: give an .agis document, a .toml or .py file, a folder, "
-            "a manifest, module:app, agtp://HOST, https://HOST, or git:REVISION"
-        )
+        others = "a manifest, module:app, agtp://HOST, https://HOST, or git:REVISION"
+        raise ConfigError(f"{target!r} not found: give an .agis document, a .toml or .py file, a folder, {others}")
     return _document(path, tolerant=tolerant)
 
 
@@ -221,8 +296,6 @@ def _imported(target: str, base: Path) -> Contract:
 
 
 async def _live(uri: str, options: Mapping[str, Any]) -> Contract:
-    from bespeak.app.cli.service import open_service  # noqa: PLC0415 - files need no client
-
     async with open_service(uri, **options) as client:
         return manifest_contract(await client.discover())
 

@@ -28,7 +28,7 @@ from bespeak.documents.projections.agis_document import complete_agis, project_a
 from bespeak.documents.projections.agtp_manifest import project_manifest
 from bespeak.errors import ConfigError
 from bespeak.state.identity.settings import AuthSettings
-from bespeak.terminal import PATH, CommandFailedError
+from bespeak.terminal import PATH, CommandFailedError, Option
 from bespeak.terminal.console import choice_option, print_findings
 
 
@@ -126,7 +126,7 @@ _PART = click.option("--part", metavar="NAME", help="Write this part of a large 
 _LEGACY = click.option("--legacy", is_flag=True, help="Write the form of A2A 0.3.")
 
 
-def _form(default: str) -> Callable[..., Any]:
+def _form(default: str) -> Option:
     return choice_option("--to", of=["yaml", "json"], default=default, help="Output format.")
 
 

@@ -19,7 +19,7 @@ from bespeak.documents.replacement import FolderTakenError, write_folder
 from bespeak.documents.rules import UNCLEAR_SERVER
 from bespeak.documents.toml_text import find_null
 from bespeak.errors import ConfigError
-from bespeak.terminal import PATH, CommandFailedError
+from bespeak.terminal import PATH, CommandFailedError, repeatable_option
 from bespeak.terminal.console import plural, print_findings, print_json
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, has_errors, printable
 from bespeak.text.reading.text_file import read_text
@@ -74,18 +74,12 @@ def agis(file: Path, output: Path, force: bool) -> None:
 @click.argument("source", metavar="FILE|URL")
 @_output_option
 @click.option("--force", is_flag=True, help="Replace the files of an earlier import; others are kept.")
-@click.option(
+@repeatable_option(
     "--include",
-    multiple=True,
     metavar="PATTERN",
-    help="Import only operations whose tag, path or operationId matches (`*` is a wildcard); repeatable.",
+    text="Import only operations whose tag, path or operationId matches (`*` is a wildcard)",
 )
-@click.option(
-    "--exclude",
-    multiple=True,
-    metavar="PATTERN",
-    help="Skip operations whose tag, path or operationId matches; repeatable.",
-)
+@repeatable_option("--exclude", metavar="PATTERN", text="Skip operations whose tag, path or operationId matches")
 @click.option("--server", metavar="URL", help="Base URL of the API, instead of the described ones.")
 @click.option("--insecure", is_flag=True, help="Allow plain HTTP from other hosts.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
@@ -143,10 +137,8 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
 @click.argument("server", nargs=-1, required=True, metavar="COMMAND|URL")
 @_output_option
 @click.option("--force", is_flag=True, help="Replace the files of an earlier import; reviewed decisions are kept.")
-@click.option("--env", multiple=True, metavar="NAME", help="Pass an environment variable to COMMAND; repeatable.")
-@click.option(
-    "--header", multiple=True, metavar="'NAME: VALUE'", help="Send a header to URL; secrets as ${VAR}; repeatable."
-)
+@repeatable_option("--env", metavar="NAME", text="Pass an environment variable to COMMAND")
+@repeatable_option("--header", metavar="'NAME: VALUE'", text="Send a header to URL; secrets as ${VAR}")
 @click.option("--token-file", metavar="FILE", help="File with a bearer token for URL.")
 @click.option(
     "--timeout",

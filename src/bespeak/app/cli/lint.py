@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from bespeak.errors import ConfigError
-from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, EXIT_UNUSABLE, FILE, PATH, screen_width
+from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, EXIT_UNUSABLE, FILE, PATH, Option, repeatable_option, screen_width
 from bespeak.text.diagnostics.report import SEVERITIES, Report, Score, summary
 from bespeak.text.diagnostics.reporters import FORMATS, reporter
 from bespeak.text.diagnostics.reporters.text import Style, render_concise, render_full
@@ -110,7 +110,7 @@ def _selectors(_context: click.Context, _parameter: click.Parameter, values: tup
     return given
 
 
-def _rules_option(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _rules_option(name: str, text: str) -> Option:
     return click.option(name, multiple=True, callback=_selectors, metavar="RULES", help=text)
 
 
@@ -125,13 +125,8 @@ def _rules_option(name: str, text: str) -> Callable[[Callable[..., Any]], Callab
     type=click.Choice(list(FORMATS)),
     help="Output format.  [default: full, or github in a GitHub workflow]",
 )
-@click.option(
-    "--output",
-    "outputs",
-    multiple=True,
-    callback=parse_outputs,
-    metavar="FORMAT=FILE",
-    help="Also write a report to this file; repeatable.",
+@repeatable_option(
+    "--output", "outputs", metavar="FORMAT=FILE", text="Also write a report to this file", callback=parse_outputs
 )
 @_rules_option("--select", "Enable only these rules: ids (S450), prefixes (S4), names or ALL, separated by commas.")
 @_rules_option("--extend-select", "Enable these rules in addition to the configured ones.")

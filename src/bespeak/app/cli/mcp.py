@@ -44,7 +44,7 @@ from bespeak.protocol.exchange.principal import Scopes, derived_id
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.store.settings import DEFAULT_FILE, MEMORY, POSTGRES, CaseSettings, has_password, open_store
 from bespeak.state.store.store import Store
-from bespeak.terminal import CommandFailedError
+from bespeak.terminal import CommandFailedError, repeatable_option
 from bespeak.terminal.console import choice_option
 from bespeak.terminal.deployment import names_attribute, store_place
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -78,9 +78,7 @@ def make_install(passed: Sequence[click.Option]) -> click.Command:
     @click.argument("service")
     @click.option("--name", help="Name of the server in the client.  [default: from SERVICE]")
     @click.option("--project", is_flag=True, help="Write the configuration of the project in the current folder.")
-    @click.option(
-        "--env", "variables", multiple=True, metavar="NAME", help="Pass this environment variable on; repeatable."
-    )
+    @repeatable_option("--env", "variables", metavar="NAME", text="Pass this environment variable on")
     @click.option("--remote", is_flag=True, help="SERVICE is the URL of an MCP server, which the client connects to.")
     @click.option("--dry-run", is_flag=True, help="Show the changes of the file, and do not write it.")
     @click.pass_context

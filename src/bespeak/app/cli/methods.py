@@ -11,7 +11,7 @@ from rich.text import Text
 from bespeak.contract.standard.definition import StandardMethod, object_of
 from bespeak.contract.standard.methods import CATEGORIES, STANDARD
 from bespeak.documents.schemas import SCHEMAS, schema_text
-from bespeak.terminal.console import json_option, line, print_lines, print_result
+from bespeak.terminal.console import json_option, line, members, print_lines, print_result
 
 
 @click.group()
@@ -44,18 +44,12 @@ def show(name: str, as_json: bool) -> None:
 
 def _data(method: StandardMethod) -> dict[str, Any]:
     return {
-        "name": method.name,
-        "category": method.category,
-        "description": method.description,
-        "intent": method.intent,
-        "outcome": method.outcome,
-        "impact": method.impact,
-        "idempotent": method.idempotent,
+        **members(method, "name", "category", "description", "intent", "outcome", "impact", "idempotent"),
         "scopes": list(method.scopes),
         "parameters": dict(method.parameters),
         "required": list(method.required),
         "result": object_of(method.returns or {})["properties"],
-        "errors": [{"name": one.name, "status": one.status, "description": one.description} for one in method.errors],
+        "errors": [members(one, "name", "status", "description") for one in method.errors],
     }
 
 

@@ -26,7 +26,7 @@ from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import IMPACTS
 from bespeak.contract.schema.view import SchemaView
 from bespeak.documents.ai.param_notation import write_fields
-from bespeak.terminal import FILE, seconds_option
+from bespeak.terminal import FILE, repeatable_option, seconds_option
 from bespeak.terminal.console import console, line, print_json
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import json_table
@@ -43,8 +43,8 @@ _TERMS = (  # options of `ServiceClient.propose`
 @click.command()
 @click.argument("service")
 @click.argument("wanted", nargs=-1, metavar="'METHOD /PATH'")
-@click.option("--given", "given", multiple=True, metavar="FIELD", help="Input that you have; repeatable.")
-@click.option("--needs", "needs", multiple=True, metavar="FIELD", help="Output that you need; repeatable.")
+@repeatable_option("--given", metavar="FIELD", text="Input that you have")
+@repeatable_option("--needs", metavar="FIELD", text="Output that you need")
 @click.option("-f", "--file", type=FILE, help="Endpoint definition (JSON) to propose, in place of --given and --needs.")
 @click.option("--intent", metavar="TEXT", help="What the endpoint should accomplish, in one sentence.")
 @click.option("--impact", type=click.Choice(IMPACTS), help="Worst effect that you allow.  [default: that of the verb]")
@@ -59,14 +59,12 @@ _TERMS = (  # options of `ServiceClient.propose`
 @click.option("--escalate", is_flag=True, help="Escalate to people if the service demands it.")
 @click.option("--explain", is_flag=True, help="Print how the service composes the endpoint, step by step.")
 @click.option("--dry-run", is_flag=True, help="Print the definition and send nothing.")
-@click.option(
-    "--call",
-    "fields",
-    multiple=True,
+@repeatable_option(
+    *("--call", "fields"),
+    metavar="[KEY=VALUE]",
+    text="Call the endpoint at once, with this input",
     is_flag=False,
     flag_value="",
-    metavar="[KEY=VALUE]",
-    help="Call the endpoint at once, with this input; repeatable.",
 )
 @service_options
 def propose(

@@ -18,7 +18,7 @@ from bespeak.agent.client.web_options import WebOptions
 from bespeak.errors import ConfigError
 from bespeak.protocol.address import is_web
 from bespeak.protocol.exchange.principal import derived_id
-from bespeak.terminal import FILE, CommandFailedError, seconds_option
+from bespeak.terminal import FILE, CommandFailedError, repeatable_option, seconds_option
 from bespeak.terminal.console import json_option, print_findings
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
@@ -35,10 +35,10 @@ SECRETS = (VARIABLE, KEY_VARIABLE)
 
 _WEB = ("allow_private", "refresh", "trusted_hosts", "most_capabilities")  # options for services on the web
 _LOCAL = ("report", "with_state", "store", "face", "opened", "describes")  # those for services that are loaded
-_OPTIONS = (
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--agent-id", metavar="ID", help="Agent-ID of the caller: 64 hexadecimal digits."),
     click.option("--as", "as_name", metavar="NAME", help="Call with an Agent-ID derived from a name, for development."),
-    click.option("--scope", "scopes", multiple=True, metavar="DOMAIN:ACTION", help="Scope to declare; repeatable."),
+    repeatable_option("--scope", "scopes", metavar="DOMAIN:ACTION", text="Scope to declare"),
     click.option("--tls", is_flag=True, help="Use TLS for localhost too."),
     click.option("--ca-file", type=FILE, help="Trust these certificate authorities."),
     click.option("--signing-key", type=FILE, help="Public key (PEM or JWK) that must have signed the manifest."),
@@ -57,13 +57,7 @@ _OPTIONS = (
     click.option("--insecure", is_flag=True, help="Allow plain TCP or HTTP to other hosts."),
     click.option("--allow-private", is_flag=True, help="Allow web discovery in private networks."),
     click.option("--refresh", is_flag=True, help="Fetch web documents again instead of using the cache."),
-    click.option(
-        "--trust-host",
-        "trusted_hosts",
-        multiple=True,
-        metavar="HOST",
-        help="Also send the token to this host; repeatable.",
-    ),
+    repeatable_option("--trust-host", "trusted_hosts", metavar="HOST", text="Also send the token to this host"),
     seconds_option("--timeout", 30.0, "Timeout for each request."),
 )
 

@@ -32,6 +32,7 @@ from bespeak.terminal.console import (
     json_option,
     limit_option,
     line,
+    members,
     plural,
     print_json,
     print_lines,
@@ -149,7 +150,7 @@ def _list_line(record: Record) -> Text:
 def _as_dict(record: Record) -> dict[str, Any]:
     times = {"created": record.created, "updated": record.updated, "due": record.due, "expires": record.expires}
     return {
-        **{name: getattr(record, name) for name in ("record_id", "kind", "owner", "key", "state", "version")},
+        **members(record, "record_id", "kind", "owner", "key", "state", "version"),
         **{name: None if time is None or time >= NEVER else write_instant(time) for name, time in times.items()},
     }
 
@@ -163,7 +164,7 @@ def check(target: str, override: str | None, as_json: bool) -> int:
     Nothing is changed. The exit code is 1 if the store is damaged or its tables are out of date.
     """
     found = asyncio.run(examine(store_place(target, override)))
-    data = {**{name: getattr(found, name) for name in found.__struct_fields__}, "current": CURRENT}
+    data = {**msgspec.structs.asdict(found), "current": CURRENT}
     print_result(data, _lines(found), as_json=as_json)
     return EXIT_REFUSED if found.damage or not found.is_current else EXIT_GOOD
 

@@ -11,15 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from bespeak.checks.evolution.change import (
-    WORDING_CHANGED,
-    ChangeList,
-    ChangeRule,
-    Level,
-    canonical,
-    contract,
-    wire,
-)
+from bespeak.checks.evolution.change import WORDING_CHANGED, ChangeList, ChangeRule, Level, canonical, contract, wire
 from bespeak.checks.evolution.schema_view import (
     DEFINITIONS,
     LimitChange,
@@ -222,11 +214,8 @@ class _SchemaComparison:
             here = spot.under("propertyNames", ".(name)")
             self.compare(old.get("propertyNames", {}), new.get("propertyNames", {}), here)
         for keyword in ("patternProperties", "dependentSchemas"):
-            before, after, here = (
-                as_mapping(old.get(keyword)),
-                as_mapping(new.get(keyword)),
-                spot.under(keyword, ".(pattern)"),
-            )
+            before, after = as_mapping(old.get(keyword)), as_mapping(new.get(keyword))
+            here = spot.under(keyword, ".(pattern)")
             for key in sorted({*before, *after}):
                 self.compare(before.get(key, {}), after.get(key, {}), here.under(key))
         for keyword in ("anyOf", "oneOf", "allOf"):

@@ -469,12 +469,7 @@ def _url(operation: Operation, choice: PathChoice, given: InputShape) -> tuple[s
 def import_description(description: Description, notes: Sequence[LeftOut] = ()) -> Imported:
     """Make the deployment of a description. `notes` lists the parts that the reader skipped or changed."""
     facades, left_out = make_facades(description, load_bundled())
-    origin = ImportOrigin(
-        command="openapi",
-        form="an OpenAPI description",
-        **{
-            name: getattr(description, name)
-            for name in ("title", "version", "description", "contact", "source", "rate")
-        },
-    )
+    shared = ("title", "version", "description", "contact", "source", "rate")
+    said = {name: getattr(description, name) for name in shared}
+    origin = ImportOrigin(command="openapi", form="an OpenAPI description", **said)
     return make_deployment(origin, facades, left_out, notes)

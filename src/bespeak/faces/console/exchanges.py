@@ -10,6 +10,7 @@ import msgspec
 
 from bespeak.contract.grammar.syntax import fill_path
 from bespeak.errors import LocalProtocolError
+from bespeak.faces.console.trail import TracedDispatcher, Trail
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.messages import Connection, Request, Response
@@ -20,7 +21,6 @@ from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.identity.authority import KEPT_HEADERS
 from bespeak.runtime.route import CATALOG_WARNING, ENDPOINT_WARNING
 from bespeak.runtime.server import Server
-from bespeak.runtime.trail import TracedDispatcher, Trail
 
 _MOST_SHOWN: Final = 256 * 1024  # characters of a body that are shown
 _TAKEN: Final = frozenset(
@@ -30,8 +30,10 @@ _TAKEN: Final = frozenset(
     }
 )
 """Headers that a call may be given. A signature is one of another message."""
-_SPELLED: Final = {"agent-id": "Agent-ID", "session-id": "Session-ID", "task-id": "Task-ID", "request-id": "Request-ID",
-    "confirmation-id": "Confirmation-ID", "negotiation-id": "Negotiation-ID", "synthesis-id": "Synthesis-ID"}  # fmt: skip
+_SPELLED: Final = {
+    f"{word}-id": f"{word.title()}-ID"
+    for word in ("agent", "session", "task", "request", "confirmation", "negotiation", "synthesis")
+}
 _HIDDEN: Final = "(not shown)"
 _MEANINGS: Final = {
     "server-id": "the server that answered (AGTP-API 2)",

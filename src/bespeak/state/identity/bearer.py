@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Any, Final
 
@@ -32,6 +33,7 @@ _TYPES: Final = frozenset({"jwt", "at+jwt", "application/jwt", "application/at+j
 _BAD: Final = (JoseError, ValueError, TypeError, AttributeError, KeyError, RecursionError, UnsupportedAlgorithm)
 """Exceptions of the library for malformed tokens."""
 _CLAIMS: Final = msgspec.json.Decoder(dict[str, Any])
+_malformed: Final = partial(unauthorized, "token-malformed")
 
 
 def read_claims(
@@ -50,7 +52,7 @@ def _untimely(claims: Mapping[str, Any], now: float, leeway: float) -> Refused |
     for name, moment in moments.items():
         if moment is None and (name in claims or name == "exp"):
             what = "is not a number of seconds since 1970" if name in claims else "is missing"
-            return unauthorized("token-malformed", f"`{name}` of the token {what}; get a token with a valid lifetime.")
+            return _malformed(f"`{name}` of the token {what}; get a token with a valid lifetime.")
     expires, begins, issued = (moments[name] for name in ("exp", "nbf", "iat"))
     if expires is not None and now >= expires + leeway:
         late = min(now - expires, _LATEST)
@@ -84,17 +86,15 @@ def _agent_of(claims: Mapping[str, Any], settings: TokenSettings) -> Authenticat
         return unauthorized("token-agent-missing", message)
     scopes = _scopes(claims.get(settings.scope_claim))
     if isinstance(scopes, str):
-        return unauthorized("token-malformed", f"`{settings.scope_claim}` of the token {scopes}.")
+        return _malformed(f"`{settings.scope_claim}` of the token {scopes}.")
     principal = claims.get(settings.principal_claim)
     is_name = isinstance(principal, str) and 0 < len(principal) <= _LONGEST_PRINCIPAL and principal.isprintable()
     if principal is not None and not is_name:
-        message = (
-            f"`{settings.principal_claim}` of the token is not a string of at most {_LONGEST_PRINCIPAL} characters."
-        )
-        return unauthorized("token-malformed", message)
+        wanted = f"a string of at most {_LONGEST_PRINCIPAL} characters"
+        return _malformed(f"`{settings.principal_claim}` of the token is not {wanted}.")
     subject = claims.get("sub", "")
     if not isinstance(subject, str):
-        return unauthorized("token-malformed", "`sub` of the token is not a string (RFC 7519 4.1.2).")
+        return _malformed("`sub` of the token is not a string (RFC 7519 4.1.2).")
     bound = _binding(claims.get("cnf"))
     if isinstance(bound, Refused):
         return bound
@@ -192,7 +192,7 @@ class BearerVerifier:
             self._keys = source.keys
             self._good.clear()
         if len(token) > _LONGEST or not token.isascii():
-            return unauthorized("token-malformed", f"A token is a JWT of at most {_LONGEST} characters.")
+            return _malformed(f"A token is a JWT of at most {_LONGEST} characters.")
         digest = sha256(token.encode()).digest()
         known = self._good.get(digest)
         if known is not None and now < known[1]:
@@ -218,8 +218,7 @@ class BearerVerifier:
             return verdict
         claims = jws.read_payload(_CLAIMS)
         if isinstance(claims, Fault):
-            message = "The payload of the token is not a JSON object; get a JWT from its issuer."
-            return unauthorized("token-malformed", message)
+            return _malformed("The payload of the token is not a JSON object; get a JWT from its issuer.")
         return read_claims(claims, self._settings, audiences=self.audiences, now=now)
 
     def _verify_signature(self, jws: Jws, kid: str | None, algorithm: str) -> Refused | Outdated | None:
@@ -241,7 +240,7 @@ class BearerVerifier:
             if any(validate_compact(envelope, key, registry=_REGISTRY) for key in fitting):
                 return None
         except _BAD:
-            return unauthorized("token-malformed", "The header or the signature of the token cannot be read.")
+            return _malformed("The header or the signature of the token cannot be read.")
         message = "The signature of the token is not by a key of its issuer, or the token was changed; get a new one."
         invalid = unauthorized("token-signature-invalid", message)
         # A key found by its name is the right one; among keys without names the right one may be new.
@@ -260,9 +259,8 @@ class BearerVerifier:
 def _open(token: str) -> Jws | Refused:
     jws = parse_jws(token, longest=_LONGEST, algorithms=None)
     if isinstance(jws, Fault):
-        return unauthorized("token-malformed", f"The token is not a signed JWT that can be used: {jws.message}.")
+        return _malformed(f"The token is not a signed JWT that can be used: {jws.message}.")
     if str(jws.header.get("typ", "JWT")).lower() not in _TYPES:
         # RFC 8725 3.11: what was signed for another purpose must not pass for a credential.
-        message = "`typ` of the token is not JWT or at+jwt: it was not made to be presented here."
-        return unauthorized("token-malformed", message)
+        return _malformed("`typ` of the token is not JWT or at+jwt: it was not made to be presented here.")
     return jws

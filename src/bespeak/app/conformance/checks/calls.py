@@ -434,9 +434,8 @@ async def _possible_proposal(subject: Subject) -> list[Exchanged]:
 def _copies(subject: Subject) -> Iterator[dict[str, Any]]:
     """Yield definitions of endpoints that change nothing and need no scope, each with a verb that its path lacks."""
     offered = {(each["method"], each["path"]) for each in subject.endpoints}
-    for endpoint in sorted(
-        subject.endpoints, key=lambda each: bool(each["path"] == "/")
-    ):  # methods of every server last
+    ordered = sorted(subject.endpoints, key=lambda each: bool(each["path"] == "/"))  # methods of every server last
+    for endpoint in ordered:
         output = mapping(endpoint.get("output_schema"))
         if is_informational(endpoint) and not endpoint.get("required_scopes") and output.get("required"):
             for verb in _READING:

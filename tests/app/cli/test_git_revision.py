@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cases import rows
 
-from bespeak.checks.evolution.git_revision import check_out
+from bespeak.app.cli.diff import check_out
 from bespeak.errors import ConfigError
 
 pytestmark = pytest.mark.process
