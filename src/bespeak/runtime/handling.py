@@ -167,11 +167,10 @@ def invalid_time(member: str, fault: str) -> RefusedError:
 
 async def find_own(call: RoutedCall, kinds: tuple[str, ...], record_id: str) -> Record | None:
     """Find a record that the caller or its principal owns; those of others do not exist for it."""
-    assert call.server.store is not None, "the handler is stateful"
-    record: Record | None = await call.server.store.read(FindRecord(kinds, record_id))
+    record: Record | None = await call.store.read(FindRecord(kinds, record_id))
     named = tuple(kind for kind in kinds if kind in call.server.kinds and call.server.kinds[kind].named)
     if record is None and named and call.agent_id is not None:
-        found: list[Record] = await call.server.store.read(FindNamed(named, call.agent_id, record_id))
+        found: list[Record] = await call.store.read(FindNamed(named, call.agent_id, record_id))
         if len(found) > 1:
             message = f"Several things were begun with the Task-ID {record_id[:80]!r}; name one by its id."
             raise RefusedError(AMBIGUOUS.refuse(message, ids=[one.record_id for one in found]))

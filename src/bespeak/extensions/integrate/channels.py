@@ -169,8 +169,7 @@ class PublicationSource(Source):
         self._inbox = inbox
 
     async def take(self, call: RoutedCall, cursor: Any, limit: int) -> list[Item]:
-        assert call.server.store is not None
-        found = await call.server.store.read(ListMessages(self._inbox, limit=limit))
+        found = await call.store.read(ListMessages(self._inbox, limit=limit))
         items = []
         for record, origin in found:
             content = decode_message(record.data).content if origin is None else decode_origin(origin).content

@@ -127,8 +127,7 @@ async def _find(call: RoutedCall, text: str) -> Found | None:
 @stateful
 async def embed(call: RoutedCall) -> Effects:
     """Answer EMBED /. Everybody who reads the target reads the component in an authority of their own."""
-    given, store = call.input, call.server.store
-    assert store is not None, "the handler is stateful"
+    given, store = call.input, call.store
     target, owners, version = given["target"], own_ids(call), given.get("version")
     owner = owners[0]
     there = await read_thing(call, target)
@@ -175,9 +174,7 @@ async def _refuse_cycle(call: RoutedCall, waiting: tuple[str, ...], target: str)
 
 
 async def _list(call: RoutedCall, *groups: tuple[tuple[str, ...], int]) -> list[list[tuple[Record, Link]]]:
-    store = call.server.store
-    assert store is not None, "the caller has looked"
-    found: list[list[Record]] = await store.read(ListLinks(call.agent_id or "", groups))
+    found: list[list[Record]] = await call.store.read(ListLinks(call.agent_id or "", groups))
     return [[(record, decode_link(record.data)) for record in records] for records in found]
 
 

@@ -273,9 +273,8 @@ PROPOSAL_METHODS: Final = (("/proposals/{proposal_id}", _METHOD), ("/proposals",
 
 async def proposals(call: RoutedCall) -> Answer | Refused:
     """Answer QUERY /proposals. The proposals of other agents do not exist for the caller."""
-    assert call.server.store is not None
     wanted = commands.ReadProposal(call.input["proposal_id"])
-    row: commands.ProposalRow | None = await call.server.store.read(wanted)
+    row: commands.ProposalRow | None = await call.store.read(wanted)
     if row is None or row.agent_id != caller(call.principal, call.request.connection.address):
         message = "This agent has no proposal with this id; PROPOSE / returns it."
         return Refused(status.NOT_FOUND, "proposal-not-found", message)

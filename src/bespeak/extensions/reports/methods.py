@@ -273,13 +273,12 @@ FETCH_DOCUMENT: Final = StandardMethod(
 @stateful
 async def fetch_document(call: RoutedCall) -> Answer | Envelope:
     """Answer FETCH /documents/{document_id}. Documents of others do not exist for the caller."""
-    assert call.server.store is not None
     document_id, who = call.input["document_id"], call.principal
-    record: Record | None = await call.server.store.read(FindRecord((KIND,), document_id))
+    record: Record | None = await call.store.read(FindRecord((KIND,), document_id))
     document = None if record is None else decode(record.data)
     named = record is not None and {record.owner, document and document.recipient} & {who.agent_id, who.principal_id}
     told = message_id(_told_by(document_id), who.agent_id or "")
-    if document is None or not (named or await call.server.store.read(FindMessage(told, who.agent_id or ""))):
+    if document is None or not (named or await call.store.read(FindMessage(told, who.agent_id or ""))):
         message = f"This agent has no document with the id {document_id[:80]!r}."
         raise refusal(FETCH_DOCUMENT, "document-not-found", message)
     content_type = FORMATS[document.format].content_type

@@ -212,8 +212,7 @@ Gather = Callable[[RoutedCall, ReportScope], Awaitable[Report | str]]
 
 async def _own_records(call: RoutedCall, kinds: tuple[str, ...], scope: ReportScope) -> tuple[list[Record], bool]:
     """Return records of the caller, oldest first, and True if there are more than a report has."""
-    store, owner = call.server.store, call.agent_id or ""
-    assert store is not None
+    store, owner = call.store, call.agent_id or ""
     found: list[Record] = []
     if scope.ids:
         for record_id in scope.ids:

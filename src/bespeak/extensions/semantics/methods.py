@@ -237,18 +237,17 @@ REGISTER_ONTOLOGY: Final = StandardMethod(
 
 @stateful
 async def query_ontologies(call: RoutedCall) -> Envelope:
-    assert call.server.store is not None
     given = call.input
     if "id" in given:
         command = store.ReadArtifact(given.get("kind", "ontology"), given["id"], given.get("version"))
-        found: store.Artifact | None = await call.server.store.read(command)
+        found: store.Artifact | None = await call.store.read(command)
         if found is None:
             raise refusal(QUERY_ONTOLOGIES, "ontology-not-found", "The artifact is not registered in that version.")
         size = len(found.content)
         content = {"content": found.content.decode()} if size <= _MOST_CONTENT else {}
         return Envelope({"artifacts": [{**show(found.row), "bytes": size, **content}]})
     listing = store.ListArtifacts(given.get("kind"), given.get("after", 0), _PAGE + 1)
-    rows: list[store.ArtifactRow] = await call.server.store.read(listing)
+    rows: list[store.ArtifactRow] = await call.store.read(listing)
     page = rows[:_PAGE]
     more = {"next": page[-1].revision} if len(rows) > _PAGE else {}
     return Envelope({"artifacts": [show(row) for row in page], **more})
@@ -268,8 +267,7 @@ def register_ontology(registry: OntologyRegistry) -> Callable[[RoutedCall], Any]
         # RDF/XML may be either, and says it itself.
         if media_type not in MEDIA_TYPES or (media_type in ALIGNMENT_TYPES and is_alignment(data)):
             offered = AlignmentOffer(data=data, file=source, notation=ALIGNMENT_TYPES[media_type], **said)
-            assert call.server.store is not None
-            judged = await registry.judge_alignment(offered, actor, call.server.store)
+            judged = await registry.judge_alignment(offered, actor, call.store)
         else:
             offer = OntologyOffer(document=data, notation=MEDIA_TYPES[media_type], actor=actor, source=source, **said)
             judged = await registry.judge(offer)

@@ -217,8 +217,7 @@ async def _find(call: RoutedCall) -> StoredPlan:
         if not isinstance(steps, list) or not isinstance(known, dict) or not isinstance(result, dict):
             raise invalid("plan", "must have `steps`, a list of calls, and perhaps `input`, an object.")
         return StoredPlan(tuple(steps), known, result)
-    assert call.server.store is not None, "it is needed"
-    record: Record | None = await call.server.store.read(FindRecord((KIND,), call.input["plan_id"]))
+    record: Record | None = await call.store.read(FindRecord((KIND,), call.input["plan_id"]))
     if record is None or record.owner != call.agent_id:
         message = "This agent has no plan with this id; plans are kept for a day."
         raise refusal(status.NOT_FOUND, "plan-not-found", message)
