@@ -26,7 +26,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import read_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall, refuse_without_needs
+from bespeak.runtime.call import Call, RoutedCall, refuse_without_needs
 from bespeak.state.store.commands.records import CountOpen, FindNamed, FindRecord, Record
 from bespeak.state.store.store import Command, Conflict, Store
 
@@ -249,6 +249,12 @@ _UNAVAILABLE: Final = "store-unavailable"
 _MOST_DETAILS: Final = 4096  # bytes of the details of a refusal that is kept
 
 
+def usable_functions(call: Call, kind: str) -> dict[str, Joined]:
+    """Return the functions of a kind, by name, for which the caller has the scopes."""
+    declared: Mapping[str, Joined] = call.server.registrar.participants.get(kind, {})
+    return {name: one for name, one in declared.items() if not call.principal.scopes.missing(one.participant.scopes)}
+
+
 class Thing(NamedTuple):
     """Something of the service, as the function that knows it has answered."""
 
@@ -314,6 +320,13 @@ class ResultJournal:
         return response
 
 
+async def finish_step(running: StepCall | Coroutine[Any, Any, StepCall]) -> tuple[StepCall, Response]:
+    """Wait for a step; return it with its answer."""
+    step = await running if isinstance(running, Coroutine) else running
+    assert step.response is not None, "the step has been answered"
+    return step, step.response
+
+
 async def run_function(
     call: RoutedCall,
     route: Route,
@@ -335,9 +348,7 @@ async def run_function(
         running = dispatcher.run_step(call, route, given, path, number, journal=journal)
     else:
         running = dispatcher.run_part(call, route, given)
-    step: StepCall = await running if inspect.iscoroutine(running) else running
-    response = step.response
-    assert response is not None, "the step has been answered"
+    step, response = await finish_step(running)
     if status.is_success(response.status) or response.code == _LOST:
         return step.output
     if journal is not None and response.code == _UNAVAILABLE:
