@@ -111,7 +111,7 @@ BUNDLED: Final = (
                 "proposals", "Run a service", "Approve, publish and promote proposed endpoints.", after="cases"
             ),
         ),
-        hooks={"inspect synthesis": "outcome:inspect_synthesis", "release synthesis": "methods:release_synthesis"},
+        hooks={"inspect synthesis": "methods:inspect_synthesis", "release synthesis": "methods:release_synthesis"},
     ),
     KnownExtension(
         "messages",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bespeak.runtime.answer import Effects
     from bespeak.runtime.route_table import RouteTable
     from bespeak.runtime.server import Server
-    from bespeak.state.store.store import Command
+    from bespeak.state.store.store import Command, Store
 
 
 MOST_JOINED: Final = 100  # standard methods that the handler of one call may add
@@ -62,6 +62,12 @@ class Call:
     @property
     def agent_id(self) -> str | None:
         return self.principal.agent_id
+
+    @property
+    def store(self) -> Store:
+        """The store of a server that must have one, such as for a `stateful` handler."""
+        assert self.server.store is not None, "a server without a store has refused the call"
+        return self.server.store
 
 
 class RoutedCall(Call):

@@ -26,7 +26,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import read_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall, refuse_without_needs
+from bespeak.runtime.call import Call, RoutedCall, refuse_without_needs
 from bespeak.state.store.commands.records import CountOpen, FindNamed, FindRecord, Record
 from bespeak.state.store.store import Command, Conflict, Store
 
@@ -167,11 +167,10 @@ def invalid_time(member: str, fault: str) -> RefusedError:
 
 async def find_own(call: RoutedCall, kinds: tuple[str, ...], record_id: str) -> Record | None:
     """Find a record that the caller or its principal owns; those of others do not exist for it."""
-    assert call.server.store is not None, "the handler is stateful"
-    record: Record | None = await call.server.store.read(FindRecord(kinds, record_id))
+    record: Record | None = await call.store.read(FindRecord(kinds, record_id))
     named = tuple(kind for kind in kinds if kind in call.server.kinds and call.server.kinds[kind].named)
     if record is None and named and call.agent_id is not None:
-        found: list[Record] = await call.server.store.read(FindNamed(named, call.agent_id, record_id))
+        found: list[Record] = await call.store.read(FindNamed(named, call.agent_id, record_id))
         if len(found) > 1:
             message = f"Several things were begun with the Task-ID {record_id[:80]!r}; name one by its id."
             raise RefusedError(AMBIGUOUS.refuse(message, ids=[one.record_id for one in found]))
@@ -250,6 +249,12 @@ _UNAVAILABLE: Final = "store-unavailable"
 _MOST_DETAILS: Final = 4096  # bytes of the details of a refusal that is kept
 
 
+def usable_functions(call: Call, kind: str) -> dict[str, Joined]:
+    """Return the functions of a kind, by name, for which the caller has the scopes."""
+    declared: Mapping[str, Joined] = call.server.registrar.participants.get(kind, {})
+    return {name: one for name, one in declared.items() if not call.principal.scopes.missing(one.participant.scopes)}
+
+
 class Thing(NamedTuple):
     """Something of the service, as the function that knows it has answered."""
 
@@ -315,6 +320,13 @@ class ResultJournal:
         return response
 
 
+async def finish_step(running: StepCall | Coroutine[Any, Any, StepCall]) -> tuple[StepCall, Response]:
+    """Wait for a step; return it with its answer."""
+    step = await running if isinstance(running, Coroutine) else running
+    assert step.response is not None, "the step has been answered"
+    return step, step.response
+
+
 async def run_function(
     call: RoutedCall,
     route: Route,
@@ -336,9 +348,7 @@ async def run_function(
         running = dispatcher.run_step(call, route, given, path, number, journal=journal)
     else:
         running = dispatcher.run_part(call, route, given)
-    step: StepCall = await running if inspect.iscoroutine(running) else running
-    response = step.response
-    assert response is not None, "the step has been answered"
+    step, response = await finish_step(running)
     if status.is_success(response.status) or response.code == _LOST:
         return step.output
     if journal is not None and response.code == _UNAVAILABLE:

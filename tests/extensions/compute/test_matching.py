@@ -20,8 +20,8 @@ from tests.things import joining
 
 from bespeak.contract.data_set import DataSet
 from bespeak.contract.service import DataManifest
-from bespeak.extensions.compute import similarity
-from bespeak.extensions.compute.similarity import compare, read_stems
+from bespeak.extensions.compute import matching
+from bespeak.extensions.compute.matching import compare, read_stems
 
 pytestmark = pytest.mark.anyio
 TOPICS: list[Any] = [
@@ -128,13 +128,13 @@ def near(texts: list[str], others: list[str]) -> list[list[float]]:
 
 
 def test_vectors_add_to_the_evidence_of_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(similarity, "cosines", lambda *_: None)
+    monkeypatch.setattr(matching, "cosines", lambda *_: None)
     [lexical], how = compare(["tabel"], ["table", "window"])
     assert (lexical, how) == ([0.0, 0.0], "lexical")
-    monkeypatch.setattr(similarity, "cosines", near)
+    monkeypatch.setattr(matching, "cosines", near)
     [fused], how = compare(["tabel"], ["table", "window"])
     assert how == "embedding"
-    assert fused[0] == pytest.approx((1 - similarity._FAR) / similarity._STEP)
+    assert fused[0] == pytest.approx((1 - matching._FAR) / matching._STEP)
     assert fused[0] > fused[1]
 
 

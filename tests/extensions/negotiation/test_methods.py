@@ -16,7 +16,7 @@ from tests.stateful import StatefulBench
 from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.handler import Composition
 from bespeak.extensions.negotiation.evaluation import Rejection
-from bespeak.extensions.negotiation.outcome import Filing, answer, escalate, refuse, write_contract
+from bespeak.extensions.negotiation.methods import Filing, answer_proposal, escalate, refuse_proposal, write_contract
 from bespeak.extensions.negotiation.plan import PlannedContract
 from bespeak.extensions.negotiation.proposal import Proposal, read_proposal
 from bespeak.extensions.negotiation.settings import NegotiationSettings
@@ -125,7 +125,7 @@ def row(state: str, document: str = "{}", **fields: Any) -> ProposalRow:
 @pytest.mark.parametrize(("persistent", "expires"), [(False, "session"), (True, "2001-09-09T02:46:40Z")])
 def test_approval_says_how_long_it_lasts(persistent: bool, expires: str) -> None:
     stored = write_endpoint(replace(FIND, handler=Composition(recipe="r")), LODGINGS, explanation=("Calls it.",))
-    approved = answer(row("approved", stored, persistent=persistent))
+    approved = answer_proposal(row("approved", stored, persistent=persistent))
     assert isinstance(approved, Answer)
     body = msgspec.json.decode(approved.body)
     assert (approved.status, body["synthesis_id"], body["plan"]) == (263, "syn-1", ["Calls it."])
@@ -134,7 +134,7 @@ def test_approval_says_how_long_it_lasts(persistent: bool, expires: str) -> None
 
 
 def test_pending_proposal_says_where_to_ask() -> None:
-    pending = answer(row("pending"))
+    pending = answer_proposal(row("pending"))
     assert isinstance(pending, Answer)
     body = msgspec.json.decode(pending.body)
     assert (pending.status, body["polling_path"], body["estimated_duration"]) == (261, "/proposals/prop-1", "1h")
@@ -143,14 +143,14 @@ def test_pending_proposal_says_where_to_ask() -> None:
 
 @pytest.mark.parametrize("state", ["released", "expired"])
 def test_ended_proposal_is_410(state: str) -> None:
-    ended = answer(row(state))
+    ended = answer_proposal(row(state))
     assert isinstance(ended, Refused)
     assert (ended.status, ended.details["state"]) == (410, state)
 
 
 @pytest.mark.parametrize("rejections", [0, 1, 3])
 def test_third_rejection_demands_an_escalation(rejections: int) -> None:
-    refused = refuse(row("rejected"), {"reason": "ambiguous", "explanation": "Unclear."}, rejections)
+    refused = refuse_proposal(row("rejected"), {"reason": "ambiguous", "explanation": "Unclear."}, rejections)
     assert ("must_escalate" in refused.details) is (rejections == 3)
     assert ("ESCALATE" in refused.message) is (rejections == 3)
     assert refused.details["explanation"].startswith("Unclear.")

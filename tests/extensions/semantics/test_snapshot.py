@@ -25,8 +25,8 @@ from bespeak.extensions.semantics.alignment.notation import write_alignment
 from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule, Policy, Provenance
 from bespeak.extensions.semantics.knowledge import (
     OUTRANKED,
-    AlignmentOffer,
     CapabilityNames,
+    Offer,
     Snapshot,
     judge_offer,
     open_registry,
@@ -306,7 +306,7 @@ async def register(store: Store, end: OntologyRef, iri: str) -> None:
 
 
 async def judge(store: Store, alignment: Alignment = ARTIFACT) -> JudgedAlignment:
-    return await judge_offer(store, AlignmentOffer(data=write_alignment(alignment, "json"), file="a.json"), Trust())
+    return await judge_offer(store, Offer(data=write_alignment(alignment, "json"), file="a.json"), Trust())
 
 
 async def test_each_end_that_is_not_registered_is_named(store: Store) -> None:
@@ -331,7 +331,7 @@ async def test_document_without_versions_is_for_the_latest_ones_and_follows_the_
 
 
 async def test_document_that_cannot_be_read_is_refused_before_the_store_is_asked(store: Store) -> None:
-    judged = await judge_offer(store, AlignmentOffer(data=b"{", file="a.json", notation="json"), Trust())
+    judged = await judge_offer(store, Offer(data=b"{", file="a.json", notation="json"), Trust())
     assert (judged.alignment, len(judged.findings)) == (None, 1)
 
 

@@ -27,7 +27,7 @@ from bespeak.runtime.functions.annotations import dump_foreign, schemas_of, show
 from bespeak.runtime.functions.needs import is_async
 from bespeak.runtime.functions.reading import input_schema, parse_docstring
 from bespeak.runtime.functions.signature import read_hints, read_signature
-from bespeak.runtime.handling import RefusedError, handler, invalid, refusal, run_function
+from bespeak.runtime.handling import RefusedError, handler, invalid, refusal, run_function, usable_functions
 
 _PREDICT = STANDARD["PREDICT"]
 MOST_ROWS: Final = 1000  # rows of one call
@@ -175,9 +175,7 @@ def _read_outputs(outputs: Sequence[Any], count: int) -> list[Prediction]:
 
 def find_model(call: RoutedCall, method: StandardMethod, name: str | None, member: str) -> tuple[str, Joined]:
     """Find a model of the service that the caller may use; without a name the only one."""
-    declared: Mapping[str, Joined] = call.server.registrar.participants.get("model", {})
-    scopes = call.principal.scopes
-    usable = {one: joined for one, joined in declared.items() if not scopes.missing(joined.participant.scopes)}
+    usable = usable_functions(call, "model")
     found = next(iter(usable), "") if name is None else name
     if found in usable and (name is not None or len(usable) == 1):
         return found, usable[found]

@@ -262,9 +262,8 @@ def list_endpoints(service: Service) -> list[BuiltIn]:
 @stateful
 async def query_entities(call: RoutedCall) -> Envelope:
     """Answer QUERY /entities. The owner reads an entity, and whoever holds `TYPE:read`; for others there is none."""
-    given, store, scopes = call.input, call.server.store, call.principal.scopes
+    given, store, scopes = call.input, call.store, call.principal.scopes
     own = tuple(filter(None, (call.agent_id, call.principal.principal_id)))
-    assert store is not None, "the handler is stateful"
     if "entity_id" in given:
         found: Record | None = await store.read(FindRecord((ENTITY,), given["entity_id"]))
         records = [] if found is None or found.state != LIVE else [found]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -25,12 +24,11 @@ from bespeak.extensions.queues.methods import list_queues
 from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.bindings.stream import StreamBinding
 from bespeak.runtime.call import Call, Composing, Journal, RoutedCall
 from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.gates import find_route
-from bespeak.runtime.handling import RefusedError, passed, refusal
+from bespeak.runtime.handling import RefusedError, finish_step, passed, refusal, usable_functions
 from bespeak.runtime.route import Route
 from bespeak.state.store.commands.records import RemoveRecord
 from bespeak.state.store.store import Command
@@ -169,8 +167,7 @@ class PublicationSource(Source):
         self._inbox = inbox
 
     async def take(self, call: RoutedCall, cursor: Any, limit: int) -> list[Item]:
-        assert call.server.store is not None
-        found = await call.server.store.read(ListMessages(self._inbox, limit=limit))
+        found = await call.store.read(ListMessages(self._inbox, limit=limit))
         items = []
         for record, origin in found:
             content = decode_message(record.data).content if origin is None else decode_origin(origin).content
@@ -281,9 +278,7 @@ async def run_step(
     """Call an endpoint, a method or a function in the authority of a call; return its output or its refusal."""
     dispatcher = call.server.dispatcher
     call.composing = Composing(dispatcher.new_id(), {}, is_keyed=False)
-    running = dispatcher.run_step(call, route, given, path, "1", journal=journal)
-    step = await running if inspect.iscoroutine(running) else running
-    response = step.response
+    step, response = await finish_step(dispatcher.run_step(call, route, given, path, "1", journal=journal))
     if status.is_success(response.status):
         return step.output
     told = msgspec.json.decode(response.body).get("error", {}) if response.body else {}
@@ -336,10 +331,8 @@ def open_destination(call: RoutedCall, text: str, config: Mapping[str, Any]) -> 
 
 def _find_channel(call: RoutedCall, name: str, role: str) -> Route | None:
     """Return the function of a channel; one whose scopes the caller lacks does not exist for it."""
-    joined: Joined | None = call.server.registrar.participants.get(CHANNEL, {}).get(name)
-    if joined is None or role not in joined.routes or call.principal.scopes.missing(joined.participant.scopes):
-        return None
-    return joined.routes[role]
+    joined = usable_functions(call, CHANNEL).get(name)
+    return None if joined is None else joined.routes.get(role)
 
 
 def find_bus(call: RoutedCall, subject: str) -> Bus:

@@ -106,7 +106,6 @@ decode = msgspec.json.Decoder(Conduit).decode
 async def connect(call: RoutedCall) -> Effects:
     """Answer CONNECT /. Both ends are looked at first, and an address outside has agreed to receive."""
     given, owner, connection_id = call.input, call.agent_id or "", new_id(CONNECTION)
-    assert call.server.store is not None, "the handler is stateful"
     ends, config = (given["source"], given["destination"]), given.get("config", {})
     source = open_source(call, connection_id, ends[0], config)
     destination = open_destination(call, ends[1], config)
@@ -115,7 +114,7 @@ async def connect(call: RoutedCall) -> Effects:
     if channel_type not in fitting:
         raise invalid("channel_type", f"is {channel_type}, but this connection is one of: {', '.join(fitting)}.")
     await source.check(call)
-    if await _comes_back(call.server.store, owner, *ends):
+    if await _comes_back(call.store, owner, *ends):
         message = f"What arrives at {ends[1][:80]!r} is moved to {ends[0][:80]!r} already, so it would never end."
         raise refusal(CONNECT, "connection-loops", message, field="/destination")
     await destination.check(call)

@@ -211,8 +211,7 @@ async def begin(
     A callback is verified first. `job_id` is needed only if parts were put under it; see `new_job_id`.
     """
     jobs: Jobs = call.server.part("jobs")
-    assert call.server.store is not None, "the handler is stateful"
-    if not await jobs.limit.admits(call.server.store, call.agent_id or ""):
+    if not await jobs.limit.admits(call.store, call.agent_id or ""):
         message = (
             f"The agent has {MOST_JOBS} jobs that have not ended, the maximum; wait until one ends, or CANCEL one."
         )

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Collection as Container
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -23,17 +23,19 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.bindings.participant import Joined
-from bespeak.runtime.call import RoutedCall, StepCall, find_visible
+from bespeak.runtime.call import RoutedCall, find_visible
 from bespeak.runtime.handling import (
     RefusedError,
     ask_service,
     effects,
+    finish_step,
     invalid,
     new_id,
     refusal,
     run_function,
     stateful,
     to_json,
+    usable_functions,
 )
 from bespeak.runtime.methods.discovery import may_see
 from bespeak.runtime.route import Route
@@ -127,8 +129,7 @@ async def _find(call: RoutedCall, text: str) -> Found | None:
 @stateful
 async def embed(call: RoutedCall) -> Effects:
     """Answer EMBED /. Everybody who reads the target reads the component in an authority of their own."""
-    given, store = call.input, call.server.store
-    assert store is not None, "the handler is stateful"
+    given, store = call.input, call.store
     target, owners, version = given["target"], own_ids(call), given.get("version")
     owner = owners[0]
     there = await read_thing(call, target)
@@ -175,9 +176,7 @@ async def _refuse_cycle(call: RoutedCall, waiting: tuple[str, ...], target: str)
 
 
 async def _list(call: RoutedCall, *groups: tuple[tuple[str, ...], int]) -> list[list[tuple[Record, Link]]]:
-    store = call.server.store
-    assert store is not None, "the caller has looked"
-    found: list[list[Record]] = await store.read(ListLinks(call.agent_id or "", groups))
+    found: list[list[Record]] = await call.store.read(ListLinks(call.agent_id or "", groups))
     return [[(record, decode_link(record.data)) for record in records] for records in found]
 
 
@@ -259,19 +258,16 @@ async def _read_part(call: RoutedCall, one: Link, row: Mapping[str, Any]) -> tup
     named = route.endpoint.input_schema.get("properties", {})
     given = route.fill_captures({name: value for name, value in row.items() if name in named}, captured)
     path, number = one.source.partition(" ")[2], f"embed {one.binding}"
-    running = call.server.dispatcher.run_step(call, route, given, path, number)
-    step: StepCall = await running if isinstance(running, Coroutine) else running
-    assert step.response is not None, "the step has been answered"
-    if status.is_success(step.response.status):
+    step, response = await finish_step(call.server.dispatcher.run_step(call, route, given, path, number))
+    if status.is_success(response.status):
         return "shown", _bounded(msgspec.to_builtins(step.output))
-    error = msgspec.json.decode(step.response.body or b"{}").get("error", {})
-    return "failed", _failure(step.response.code or "failed", error.get("message", ""))
+    error = msgspec.json.decode(response.body or b"{}").get("error", {})
+    return "failed", _failure(response.code or "failed", error.get("message", ""))
 
 
 def _find_model(call: RoutedCall, text: str) -> Joined | None:
     kind, _, name = text.partition(":")
-    model: Joined | None = call.server.registrar.participants.get(kind, {}).get(name) if kind == "model" else None
-    return None if model is None or call.principal.scopes.missing(model.participant.scopes) else model
+    return usable_functions(call, "model").get(name) if kind == "model" else None
 
 
 def _find_route(call: RoutedCall, text: str) -> tuple[Route, dict[str, str] | None] | None:

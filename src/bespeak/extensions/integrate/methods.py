@@ -131,8 +131,7 @@ async def import_rows(call: RoutedCall) -> Effects:
     if address is not None:
         check_address(call, _IMPORT, address)
         return await _begin(call, plan, new_job_id(call.method))
-    store = call.server.store
-    assert store is not None, "the handler is stateful"
+    store = call.store
     with ExitStack() as stack:
         path, file = _open(stack, call.server.part("files").folder)
         size = await run_in_thread(_write, file, source)
@@ -180,8 +179,7 @@ async def check_target(call: RoutedCall, method: StandardMethod, target: str, me
 
 async def check_room(call: RoutedCall, method: StandardMethod, more: int = 0) -> int:
     """Return how many resources the caller may still add; refuse it if these are fewer than `more`."""
-    assert call.server.store is not None, "the caller has looked"
-    free: int = MOST_RESOURCES - await call.server.store.read(CountOwned(call.agent_id or "", MOST_RESOURCES))
+    free: int = MOST_RESOURCES - await call.store.read(CountOwned(call.agent_id or "", MOST_RESOURCES))
     if more > free:
         raise refusal(method, "too-many-resources", f"The agent may have {MOST_RESOURCES:,} resources.")
     return free
@@ -189,8 +187,7 @@ async def check_room(call: RoutedCall, method: StandardMethod, more: int = 0) ->
 
 async def carry_import(call: RoutedCall, job: Job) -> Steps:
     """Import the source of a job, from the batch on that is not committed yet."""
-    plan, store = msgspec.convert(job.given, _Plan), call.server.store
-    assert store is not None, "jobs are records"
+    plan, store = msgspec.convert(job.given, _Plan), call.store
     state = _State(plan.size)
     if job.checkpoint is not None:
         state = msgspec.convert(job.checkpoint, _State)

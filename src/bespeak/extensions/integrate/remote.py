@@ -199,10 +199,7 @@ def open_remotes(opening: Opening, settings: ConnectSettings) -> dict[str, Remot
 
 
 def find_remote(call: RoutedCall, text: str, collection: str) -> tuple[str, str]:
-    """Return the name of a remote that the caller may use, and the collection there, that a text means.
-
-    Raises RefusedError, 404.
-    """
+    """Return the remote that the caller may use and the collection there that a text means, or refuse with 404."""
     listed: Mapping[str, Remote] = call.server.part("remotes") or {}
     remotes = {name: one for name, one in listed.items() if not call.principal.scopes.missing(one.scopes)}
     for name, remote in remotes.items():

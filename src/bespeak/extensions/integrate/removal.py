@@ -25,8 +25,7 @@ async def remove_resources(call: RoutedCall, target: str) -> Effects | None:
 
     Nothing brings them back. A large collection is removed by a job.
     """
-    store, owner = call.server.store, call.agent_id or ""
-    assert store is not None, "the handler is stateful"
+    store, owner = call.store, call.agent_id or ""
     by_id, (collection, _, key) = _RESOURCE.fullmatch(target), target.partition("/")
     told = {"target_id": target, "kind": "resource", "cancelled_at": write_instant(time.time())}
     if by_id is not None or key:

@@ -193,7 +193,6 @@ _PUBLISH: Final = STANDARD["PUBLISH"]
 async def publish(call: RoutedCall) -> Effects:
     """Answer PUBLISH /. A channel that somebody has registered is for its owner; others are for everybody."""
     check_content(call.input, "content", MOST_CONTENT)
-    assert call.server.store is not None
     given, now, agent_id, name = call.input, time.time(), call.agent_id or "", call.input["channel"]
     at = read_future(given, "schedule_at") or now
     authority = Authority.of(call.principal, call.request)
@@ -203,7 +202,7 @@ async def publish(call: RoutedCall) -> Effects:
     if is_canonical_id(name) or people_of(call.server).find(name, call) is not None:
         message = f"{name[:80]!r} is an agent or a person, not a channel; NOTIFY sends to one, BROADCAST to several."
         raise refusal(_PUBLISH, "channel-refused", message, field="/channel")
-    channel: commands.Channel = (await call.server.store.read(commands.FindChannels((name,))))[name]
+    channel: commands.Channel = (await call.store.read(commands.FindChannels((name,))))[name]
     if channel.owner not in (None, agent_id, call.principal.principal_id):
         message = f"Only the owner of the channel {name[:80]!r} may publish on it."
         raise refusal(_PUBLISH, "channel-refused", message)

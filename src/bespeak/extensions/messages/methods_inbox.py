@@ -46,7 +46,6 @@ _FIRST: Final = "0~-"  # cursor of the first page
 @stateful
 async def messages(call: RoutedCall) -> Envelope:
     """Answer QUERY /messages. Reading changes nothing, so that an answer that is lost loses no message."""
-    assert call.server.store is not None
     given, limit = call.input, call.input.get("limit", 20)
     cursor = _CURSOR.fullmatch(given.get("after", _FIRST))
     if cursor is None:
@@ -58,7 +57,7 @@ async def messages(call: RoutedCall) -> Envelope:
     prefix = "" if thread is None else f"msg-{thread}-"
     # One more than asked for tells whether there is another page.
     query = commands.ListMessages(owner, given.get("state"), prefix, (float(cursor[1]), cursor[2]), limit + 1)
-    found: list[tuple[Record, str | None]] = await call.server.store.read(query)
+    found: list[tuple[Record, str | None]] = await call.store.read(query)
     page: list[dict[str, Any]] = []
     size = 0
     for record, origin in found[:limit]:
@@ -109,8 +108,7 @@ async def reply(call: RoutedCall) -> Effects:
     `in_reply_to` is the id of the message, or of the notification, alert or escalation: the draft's Task-ID of the
     message is chosen by its author, and does not identify it.
     """
-    store, given, agent_id = call.server.store, call.input, call.agent_id or ""
-    assert store is not None
+    store, given, agent_id = call.store, call.input, call.agent_id or ""
     check_content(given, "content", MOST_CONTENT)
     named = received_id(given["in_reply_to"], agent_id)
     record: Record | None = None if named is None else await store.read(FindMessage(named, agent_id))

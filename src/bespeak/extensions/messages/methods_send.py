@@ -150,8 +150,7 @@ async def _store(call: RoutedCall, address: str, message: Posting) -> tuple[Reco
     if key is not None:
         # Of one call that is repeated after a crash: it must not be sent again under another id.
         key = hashlib.sha256(f"{call.agent_id}\n{key}\n".encode() + msgspec.json.encode(call.input)).hexdigest()
-    store = call.server.store
-    assert store is not None
+    store = call.store
     done = await store.do(_record(call, message, key), post(address, message, delay=_HELD))
     if not isinstance(done, Conflict):
         return done[0], done[1]

@@ -154,7 +154,6 @@ def is_unlisted(address: str, server: Server) -> bool:
 
 
 async def find_recipients(call: RoutedCall, names: Iterable[str]) -> Recipients:
-    assert call.server.store is not None
     agents: list[str] = []
     addresses: list[str] = []
     channels: list[str] = []
@@ -179,7 +178,7 @@ async def find_recipients(call: RoutedCall, names: Iterable[str]) -> Recipients:
             faults[name] = Unreachable(f"is one channel more than the {_MOST_CHANNELS} that a message can be for")
         else:
             channels.append(name)
-    known: Mapping[str, Channel] = await call.server.store.read(FindChannels(tuple(channels))) if channels else {}
+    known: Mapping[str, Channel] = await call.store.read(FindChannels(tuple(channels))) if channels else {}
     for name, channel in known.items():
         if channel.owner not in (None, call.agent_id, call.principal.principal_id):
             faults[name] = Unreachable("is a channel that only its owner may use", NOT_OWN_CHANNEL)

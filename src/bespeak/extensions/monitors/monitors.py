@@ -9,7 +9,6 @@ import re
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from types import CoroutineType
 from typing import Any, Final
 
 import msgspec
@@ -26,13 +25,13 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall
+from bespeak.runtime.call import Call, Composing, RoutedCall
 from bespeak.runtime.composition.values import COMPARE
 from bespeak.runtime.concurrency import FairSemaphore, cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.expressions.pool import ExpressionFault, Expressions
 from bespeak.runtime.gates import find_route
-from bespeak.runtime.handling import RefusedError, ask_service, new_id, to_json
+from bespeak.runtime.handling import RefusedError, ask_service, finish_step, new_id, to_json
 from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Store
@@ -374,14 +373,12 @@ class Monitors:
         given = route.fill_captures(target.parameters, found.captures)
         call.composing = Composing(self._dispatcher.new_id(), {}, is_keyed=False)
         began = time.perf_counter()
-        called = self._dispatcher.run_step(call, route, given, target.name, "1")
-        done: StepCall = await called if type(called) is CoroutineType else called  # type: ignore[assignment]
-        assert done.response is not None, "the step has been answered"
-        code = done.response.status
+        done, response = await finish_step(self._dispatcher.run_step(call, route, given, target.name, "1"))
+        code = response.status
         self._statistics.note(route.endpoint.key, time.perf_counter() - began, code)
         if status.is_success(code):
             return find_member(done.output, target.select) if target.select else done.output
-        error = msgspec.json.decode(done.response.body).get("error", {})
+        error = msgspec.json.decode(response.body).get("error", {})
         # Other refusals may pass: they are about the state of things.
         if code in _AUTHORITY_LOST or error.get("code") == "input-validation-failed":
             return Refused(code, error.get("code", "refused"), error.get("message", "The call was refused."))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
@@ -21,7 +21,6 @@ from bespeak.extensions.messages.recipients import is_unlisted
 from bespeak.extensions.monitors.monitors import find_fault, find_member, holds
 from bespeak.extensions.workflows.methods import decode_body
 from bespeak.protocol import status
-from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.protocol.wire.messages import ResponseMessage
@@ -29,7 +28,7 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall, find_visible
 from bespeak.runtime.composition.step import Steps
 from bespeak.runtime.expressions.pool import ExpressionFault
-from bespeak.runtime.handling import check_content, effects, new_id, refusal, stateful
+from bespeak.runtime.handling import check_content, effects, finish_step, new_id, refusal, stateful
 from bespeak.runtime.route import Route
 
 AGENT: Final = "agent"
@@ -392,9 +391,7 @@ async def _call_endpoint(
     statistics, began = call.server.part("statistics"), time.perf_counter()
     with statistics.running(handler.key):
         called = steps.run_step(call, handler.route, dict(handler.given or {}), handler.candidate.path, "1")
-        done = await called if isinstance(called, Coroutine) else called
-    response: Response | None = done.response
-    assert response is not None, "the step has run"
+        done, response = await finish_step(called)
     statistics.note(handler.key, time.perf_counter() - began, response.status)
     if response.code == "upstream_connection_error":
         return None

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from bespeak.state.store.commands.endpoints import ReadRevision, advance
+from bespeak.state.store.commands.endpoints import advance
 from bespeak.state.store.store import Command, Conflict, Notify, Result, Statement, Steps, read_all, read_one
 
 TOPIC: Final = "proposals"  # topic to watch for approved and ended syntheses
@@ -246,15 +246,9 @@ class DecideProposal(Command, frozen=True):
             rows = yield Statement(sql, (self.proposal_id,))
             if not rows:
                 return Conflict("ended", {"session_id": proposal.session_id})
-        revision = yield from advance(TOPIC)
         lasts = proposal.granted if self.state == APPROVED else KEPT
-        rows = yield Statement(
-            "UPDATE proposals SET state = ?, decided_by = ?, decided_at = {now}, reason = ?, expires = {now} + ?, "
-            f"revision = ? WHERE proposal_id = ? RETURNING {_COLUMNS}",
-            (self.state, self.decided_by, self.reason, lasts, revision, self.proposal_id),
-        )
-        yield Notify(TOPIC)
-        return _proposal(*rows[0])
+        changes = "state = ?, decided_by = ?, decided_at = {now}, reason = ?, expires = {now} + ?"
+        return (yield from _change(self.proposal_id, changes, self.state, self.decided_by, self.reason, lasts))
 
 
 class PublishProposal(Command, frozen=True):
@@ -270,14 +264,9 @@ class PublishProposal(Command, frozen=True):
         conflict = yield from _find_approved(self.proposal_id)
         if conflict is not None:
             return conflict
-        revision = yield from advance(TOPIC)
-        rows = yield Statement(
-            "UPDATE proposals SET persistent = 1, published = 1, granted = ?, expires = {now} + ?, revision = ?, "
-            f"decided_by = coalesce(?, decided_by), decided_at = {{now}} WHERE proposal_id = ? RETURNING {_COLUMNS}",
-            (self.duration, self.duration, revision, self.decided_by, self.proposal_id),
-        )
-        yield Notify(TOPIC)
-        return _proposal(*rows[0])
+        changes = "persistent = 1, published = 1, granted = ?, expires = {now} + ?, "
+        changes += "decided_by = coalesce(?, decided_by), decided_at = {now}"
+        return (yield from _change(self.proposal_id, changes, self.duration, self.duration, self.decided_by))
 
 
 class ReleaseSynthesis(Command, frozen=True):
@@ -321,12 +310,8 @@ class RevokeSynthesis(Command, frozen=True):
         conflict = yield from _find_approved(self.proposal_id)
         if conflict is not None:
             return conflict
-        yield Statement(
-            "UPDATE proposals SET decided_by = ?, decided_at = {now}, reason = ?, expires = {now} + ? "
-            "WHERE proposal_id = ?",
-            (self.decided_by, self.reason, REVOKED_FOR, self.proposal_id),
-        )
-        return (yield from _move(self.proposal_id, REVOKED))
+        changes = "state = ?, decided_by = ?, decided_at = {now}, reason = ?, expires = {now} + ?"
+        return (yield from _change(self.proposal_id, changes, REVOKED, self.decided_by, self.reason, REVOKED_FOR))
 
 
 class UseSynthesis(Command, frozen=True):
@@ -371,10 +356,6 @@ class ListProposals(Command, frozen=True):
         return read_all(_proposal, sql, *(() if self.state is None else (self.state,)), self.limit)
 
 
-class ReadProposalRevision(ReadRevision, frozen=True):
-    topic: str = TOPIC
-
-
 class ListChanges(Command, frozen=True):
     """List what was approved, published or ended after a revision, in that order."""
 
@@ -400,11 +381,15 @@ def _find_approved(proposal_id: str) -> Result[Conflict | None]:
 
 
 def _move(proposal_id: str, state: str) -> Result[ProposalRow]:
-    """Give a synthesis a state and the newest revision, in every process."""
+    return _change(proposal_id, "state = ?", state)
+
+
+def _change(proposal_id: str, changes: str, *values: Any) -> Result[ProposalRow]:
+    """Change a proposal, which gets the newest revision, in every process."""
     revision = yield from advance(TOPIC)
     rows = yield Statement(
-        f"UPDATE proposals SET state = ?, revision = ? WHERE proposal_id = ? RETURNING {_COLUMNS}",
-        (state, revision, proposal_id),
+        f"UPDATE proposals SET {changes}, revision = ? WHERE proposal_id = ? RETURNING {_COLUMNS}",
+        (*values, revision, proposal_id),
     )
     yield Notify(TOPIC)
     return _proposal(*rows[0])

@@ -25,6 +25,7 @@ from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import Router, RouteTable
+from bespeak.state.store.commands.endpoints import ReadRevision
 from bespeak.state.store.store import Conflict, Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
@@ -254,7 +255,7 @@ class Syntheses(Follower):
         return call
 
     async def _take_in(self, store: Store) -> None:
-        if await store.read(commands.ReadProposalRevision()) != self._revision:
+        if await store.read(ReadRevision(commands.TOPIC)) != self._revision:
             changed: set[_Owner] = set()
             for row in await store.read(commands.ListChanges(self._revision)):
                 self._revision = row.revision

@@ -55,8 +55,7 @@ async def submit(call: RoutedCall) -> Effects:
         message = f"The queue {given['target']} does not take this payload: {violations[0].message}."
         raise refusal(status.UNPROCESSABLE, "invalid-payload", message, field=listed[0]["field"], violations=listed)
     check_size("payload", len(to_json(payload)), MOST_PAYLOAD)
-    assert call.server.store is not None, "the handler is stateful"
-    if not await call.server.part("submissions").admits(call.server.store, call.agent_id or ""):
+    if not await call.server.part("submissions").admits(call.store, call.agent_id or ""):
         message = f"The agent has {MOST_QUEUED} items that are not done, the maximum; wait until some are done."
         raise refusal(_SUBMIT, "queue-full", message, retry_after=60)
     if "callback" in given:
@@ -157,9 +156,8 @@ def confirm_pulled(call: RoutedCall) -> Coroutine[Any, Any, Effects] | None:
 
 async def _confirm(call: RoutedCall) -> Effects:
     """End an item that the caller holds, by its id or its receipt: accepted is done, rejected gives it back."""
-    assert call.server.store is not None, "CONFIRM is stateful"
     given, target, decision = call.input, call.input["target_id"], call.input["status"]
-    record: Record | None = await call.server.store.read(FindRecord((SUBMISSION,), target.partition(".")[0]))
+    record: Record | None = await call.store.read(FindRecord((SUBMISSION,), target.partition(".")[0]))
     joined = None if record is None else list_queues(call, pulls=True).get(decode_item(record.data).queue)
     if record is None or joined is None:
         message = f"There is no item {target[:80]!r} that this agent may pull."

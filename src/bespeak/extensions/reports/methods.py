@@ -27,7 +27,17 @@ from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import FairSemaphore
-from bespeak.runtime.handling import RefusedError, effects, invalid, new_id, refusal, run_function, stateful, to_json
+from bespeak.runtime.handling import (
+    RefusedError,
+    effects,
+    invalid,
+    new_id,
+    refusal,
+    run_function,
+    stateful,
+    to_json,
+    usable_functions,
+)
 from bespeak.state.store.commands.records import FindRecord, PutRecord, Record
 from bespeak.state.store.store import Command
 
@@ -146,9 +156,7 @@ async def report(call: RoutedCall) -> Effects:
 def _judge(call: RoutedCall, form: str) -> ReportScope:
     given = call.input
     if given["report_type"] not in (*SOURCES, *_own_reports(call)):
-        scopes = call.principal.scopes
-        usable = [name for name, one in _own_reports(call).items() if not scopes.missing(one.participant.scopes)]
-        known = [*usable, *SOURCES]
+        known = [*usable_functions(call, "report"), *SOURCES]
         message = f"{given['report_type'][:80]!r} is not a report of this server; it has {', '.join(known)}."
         raise refusal(_REPORT, "unknown-report-type", message, field="/report_type", report_types=known)
     if form == "pdf" and not has_typst():
@@ -273,13 +281,12 @@ FETCH_DOCUMENT: Final = StandardMethod(
 @stateful
 async def fetch_document(call: RoutedCall) -> Answer | Envelope:
     """Answer FETCH /documents/{document_id}. Documents of others do not exist for the caller."""
-    assert call.server.store is not None
     document_id, who = call.input["document_id"], call.principal
-    record: Record | None = await call.server.store.read(FindRecord((KIND,), document_id))
+    record: Record | None = await call.store.read(FindRecord((KIND,), document_id))
     document = None if record is None else decode(record.data)
     named = record is not None and {record.owner, document and document.recipient} & {who.agent_id, who.principal_id}
     told = message_id(_told_by(document_id), who.agent_id or "")
-    if document is None or not (named or await call.server.store.read(FindMessage(told, who.agent_id or ""))):
+    if document is None or not (named or await call.store.read(FindMessage(told, who.agent_id or ""))):
         message = f"This agent has no document with the id {document_id[:80]!r}."
         raise refusal(FETCH_DOCUMENT, "document-not-found", message)
     content_type = FORMATS[document.format].content_type

@@ -17,7 +17,7 @@ from bespeak.extensions.workflows.store import WORKFLOW
 from bespeak.protocol.exchange.instant import read_instant, write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
-from bespeak.state.store.commands.records import FindRecord, ListRecords, Record
+from bespeak.state.store.commands.records import FindRecord, ListRecords, Record, read_each
 
 MOST_ROWS: Final = 1_000  # rows of a built-in report; a longer one says that it was cut
 MOST_CELLS: Final = 100_000  # cells, figures and points of a report that a function of the service makes
@@ -212,8 +212,7 @@ Gather = Callable[[RoutedCall, ReportScope], Awaitable[Report | str]]
 
 async def _own_records(call: RoutedCall, kinds: tuple[str, ...], scope: ReportScope) -> tuple[list[Record], bool]:
     """Return records of the caller, oldest first, and True if there are more than a report has."""
-    store, owner = call.server.store, call.agent_id or ""
-    assert store is not None
+    store, owner = call.store, call.agent_id or ""
     found: list[Record] = []
     if scope.ids:
         for record_id in scope.ids:
@@ -222,15 +221,12 @@ async def _own_records(call: RoutedCall, kinds: tuple[str, ...], scope: ReportSc
                 found.append(record)
         return [record for record in found if scope.start <= record.created < scope.end], False
     for kind in kinds:
-        after, taken = (scope.start, ""), 0
-        while taken <= MOST_ROWS:
-            page: list[Record] = await store.read(ListRecords(kind, owner, after=after, limit=_PAGE))
-            within = [record for record in page if record.created < scope.end]
-            found += within
-            taken += len(within)
-            if len(page) < _PAGE or len(within) < len(page):
+        taken = 0
+        async for record in read_each(store, ListRecords(kind, owner, after=(scope.start, ""), limit=_PAGE)):
+            if record.created >= scope.end or taken > MOST_ROWS:
                 break
-            after = (page[-1].created, page[-1].record_id)
+            found.append(record)
+            taken += 1
     found.sort(key=lambda record: (record.created, record.record_id))
     return found[:MOST_ROWS], len(found) > MOST_ROWS
 

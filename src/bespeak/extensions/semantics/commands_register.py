@@ -19,7 +19,7 @@ from bespeak.extensions.semantics import knowledge
 from bespeak.extensions.semantics import store as registry
 from bespeak.extensions.semantics.alignment.artifact import Trust, judge_alignment
 from bespeak.extensions.semantics.alignment.draft_json import statement_of
-from bespeak.extensions.semantics.alignment.notation import is_alignment
+from bespeak.extensions.semantics.alignment.notation import AlignmentNotation, is_alignment
 from bespeak.extensions.semantics.alignment.policy import Alignment
 from bespeak.extensions.semantics.commands import accepted
 from bespeak.extensions.semantics.envelope.expansion import CONTEXT_LIMITS
@@ -139,7 +139,7 @@ def register(
     data = usable(read_bytes(file), file)
     if is_alignment(data):
         token = usable(read_text(signature), signature).strip() if signature else ""
-        offer = knowledge.AlignmentOffer(data=data, file=str(file), id=iri, version=version, signature=token)
+        offer = knowledge.Offer[AlignmentNotation](data=data, file=str(file), id=iri, version=version, signature=token)
         trust = _trust(target, trusted)
         offered = asyncio.run(use_store(place, lambda store: knowledge.judge_offer(store, offer, trust)))
         accepted(offered.alignment, offered.findings, file)

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -296,19 +296,23 @@ def read_artifact(artifact: registry.Artifact, namespace: Namespace = DEFAULT) -
     return msgspec.structs.replace(document.alignment, **said)
 
 
-class AlignmentOffer(msgspec.Struct, frozen=True, kw_only=True):
+Notation = TypeVar("Notation", AlignmentNotation, RdfNotation)
+
+
+class Offer(msgspec.Struct, Generic[Notation], frozen=True, kw_only=True):
     """A document to register, and what it may not say itself."""
 
     data: bytes
-    file: str
-    notation: AlignmentNotation | None = None
+    file: str  # where it comes from; empty if that is not told
+    notation: Notation | None = None
     id: str = ""
     version: str = ""
     signature: str = ""
+    actor: str = ""
 
 
 async def judge_offer(
-    store: Store, offer: AlignmentOffer, trust: Trust, namespace: Namespace = DEFAULT
+    store: Store, offer: Offer[AlignmentNotation], trust: Trust, namespace: Namespace = DEFAULT
 ) -> JudgedAlignment:
     """Judge an alignment against what is registered; parsing takes up to seconds, in which other calls go on."""
     document = await run_in_thread(read_alignment, offer.data, offer.file, offer.notation)
@@ -350,16 +354,6 @@ def _read_terms(found: registry.Artifact, namespace: Namespace, named: frozenset
 _MOST_OF_ONE: Final = 16  # documents of one agent that wait; agents take turns
 
 
-class OntologyOffer(msgspec.Struct, frozen=True, kw_only=True):
-    document: bytes
-    notation: RdfNotation
-    actor: str
-    id: str = ""
-    version: str = ""
-    source: str = ""
-    signature: str = ""
-
-
 class OntologyRegistry:
     """Judges offers. Constructed once per server; the store is that of each call."""
 
@@ -369,10 +363,10 @@ class OntologyRegistry:
         self._quota = registry.Quota(settings.most_artifacts, settings.most_bytes)
         self.turns = FairSemaphore(1, most=256, most_of_one=_MOST_OF_ONE)
 
-    async def judge(self, offer: OntologyOffer) -> registry.RegisterArtifact | list[Diagnostic] | Fault:
+    async def judge(self, offer: Offer[RdfNotation]) -> registry.RegisterArtifact | list[Diagnostic] | Fault:
         """Return the command that registers an offer, the findings of its document, or the fault of its signature."""
         async with self.turns.take(offer.actor):
-            judged = await run_beside(_judge, offer, self.settings.namespace, size=len(offer.document))
+            judged = await run_beside(_judge, offer, self.settings.namespace, size=len(offer.data))
         if judged.command is None:
             return judged.findings
         signer: str | Fault = ""
@@ -382,24 +376,24 @@ class OntologyRegistry:
             signer = Fault("a signature of a trusted key is required")
         if isinstance(signer, Fault):
             return signer
-        command = msgspec.structs.replace(judged.command, signer=signer, signature=offer.signature, source=offer.source)
-        return msgspec.structs.replace(command, actor=offer.actor, ranks=self.trust.ranks, quota=self._quota)
+        command = msgspec.structs.replace(judged.command, signer=signer, signature=offer.signature, source=offer.file)
+        return self._bound(command, offer.actor)
 
     async def judge_alignment(
-        self, offer: AlignmentOffer, actor: str, store: Store
+        self, offer: Offer[AlignmentNotation], store: Store
     ) -> registry.RegisterArtifact | list[Diagnostic]:
-        async with self.turns.take(actor):
+        async with self.turns.take(offer.actor):
             judged = await judge_offer(store, offer, self.trust, self.settings.namespace)
-        if judged.alignment is None:
-            return judged.findings
-        command = judged.command(offer.file)
+        return judged.findings if judged.alignment is None else self._bound(judged.command(offer.file), offer.actor)
+
+    def _bound(self, command: registry.RegisterArtifact, actor: str) -> registry.RegisterArtifact:
         return msgspec.structs.replace(command, actor=actor, ranks=self.trust.ranks, quota=self._quota)
 
 
-def _judge(offer: OntologyOffer, namespace: Namespace) -> Judged:
+def _judge(offer: Offer[RdfNotation], namespace: Namespace) -> Judged:
     """Judge an ontology; the findings are those of the agent, who gets no more than the command."""
-    file, id_, version = offer.source or "document", offer.id, offer.version
-    judged = judge_registration(offer.document, file, offer.notation, id=id_, version=version, namespace=namespace)
+    file, id_, version = offer.file or "document", offer.id, offer.version
+    judged = judge_registration(offer.data, file, offer.notation, id=id_, version=version, namespace=namespace)
     return msgspec.structs.replace(judged, ontology=None)
 
 

@@ -28,7 +28,7 @@ from bespeak.extensions.semantics import store
 from bespeak.extensions.semantics.alignment.notation import MEDIA_TYPES as ALIGNMENT_TYPES
 from bespeak.extensions.semantics.alignment.notation import is_alignment
 from bespeak.extensions.semantics.envelope.writer import write_envelope
-from bespeak.extensions.semantics.knowledge import AlignmentOffer, OntologyOffer, OntologyRegistry
+from bespeak.extensions.semantics.knowledge import Offer, OntologyRegistry
 from bespeak.extensions.semantics.layer import SemanticLayer, digest_of, own_profile, read_wanted
 from bespeak.extensions.semantics.negotiation import SemanticOutcome
 from bespeak.extensions.semantics.ontology.triples import MEDIA_TYPES
@@ -237,18 +237,17 @@ REGISTER_ONTOLOGY: Final = StandardMethod(
 
 @stateful
 async def query_ontologies(call: RoutedCall) -> Envelope:
-    assert call.server.store is not None
     given = call.input
     if "id" in given:
         command = store.ReadArtifact(given.get("kind", "ontology"), given["id"], given.get("version"))
-        found: store.Artifact | None = await call.server.store.read(command)
+        found: store.Artifact | None = await call.store.read(command)
         if found is None:
             raise refusal(QUERY_ONTOLOGIES, "ontology-not-found", "The artifact is not registered in that version.")
         size = len(found.content)
         content = {"content": found.content.decode()} if size <= _MOST_CONTENT else {}
         return Envelope({"artifacts": [{**show(found.row), "bytes": size, **content}]})
     listing = store.ListArtifacts(given.get("kind"), given.get("after", 0), _PAGE + 1)
-    rows: list[store.ArtifactRow] = await call.server.store.read(listing)
+    rows: list[store.ArtifactRow] = await call.store.read(listing)
     page = rows[:_PAGE]
     more = {"next": page[-1].revision} if len(rows) > _PAGE else {}
     return Envelope({"artifacts": [show(row) for row in page], **more})
@@ -258,21 +257,18 @@ def register_ontology(registry: OntologyRegistry) -> Callable[[RoutedCall], Any]
     @stateful
     async def register(call: RoutedCall) -> Effects:
         given = call.input
-        data, media_type = given["document"].encode(errors="replace"), given["media_type"]
-        said = {name: given[name] for name in ("id", "version", "signature") if name in given}
-        actor, source = call.agent_id or "", given.get("source", "")
+        data, media_type, actor = given["document"].encode(errors="replace"), given["media_type"], call.agent_id or ""
+        said: dict[str, Any] = {name: given[name] for name in ("id", "version", "signature") if name in given}
+        said |= {"data": data, "file": given.get("source", ""), "actor": actor}
         if not registry.turns.has_room(actor):
             message = "Too many documents of the agent, or of all agents, are waiting; try again later."
             raise refusal(status.UNAVAILABLE, "too-many-waiting", message, retry_after=5)
         judged: store.RegisterArtifact | list[Diagnostic] | Fault
         # RDF/XML may be either, and says it itself.
         if media_type not in MEDIA_TYPES or (media_type in ALIGNMENT_TYPES and is_alignment(data)):
-            offered = AlignmentOffer(data=data, file=source, notation=ALIGNMENT_TYPES[media_type], **said)
-            assert call.server.store is not None
-            judged = await registry.judge_alignment(offered, actor, call.server.store)
+            judged = await registry.judge_alignment(Offer(notation=ALIGNMENT_TYPES[media_type], **said), call.store)
         else:
-            offer = OntologyOffer(document=data, notation=MEDIA_TYPES[media_type], actor=actor, source=source, **said)
-            judged = await registry.judge(offer)
+            judged = await registry.judge(Offer(notation=MEDIA_TYPES[media_type], **said))
         if isinstance(judged, Fault):
             raise refusal(REGISTER_ONTOLOGY, "signature-refused", f"{judged.message[:1].upper()}{judged.message[1:]}.")
         if isinstance(judged, list):

@@ -21,7 +21,7 @@ from bespeak.extensions.workflows.store import BESIDE, END, WORKFLOW, ForgetStep
 from bespeak.extensions.workflows.timeline import STYLES, draw_lines, draw_mermaid, draw_svg
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.handling import to_json
-from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, Record
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, Record, read_each
 from bespeak.state.store.store import Command, Conflict, Store
 from bespeak.terminal import CommandFailedError
 from bespeak.terminal.console import (
@@ -71,14 +71,12 @@ async def _find(
         )
 
     found: list[tuple[Record, Spec]] = []
-    after = (0.0, "")
-    while len(found) < limit:
-        page: list[Record] = await store.read(ListRecords(WORKFLOW, states=kept, after=after, limit=_PAGE))
-        found += [(record, spec) for record in page if is_wanted(record, spec := decode(record.data))]
-        if len(page) < _PAGE:
+    async for record in read_each(store, ListRecords(WORKFLOW, states=kept, limit=_PAGE)):
+        if is_wanted(record, spec := decode(record.data)):
+            found.append((record, spec))
+        if len(found) == limit:
             break
-        after = (page[-1].created, page[-1].record_id)
-    return found[:limit]
+    return found
 
 
 def _read_age(_: click.Context, __: click.Parameter, value: str | None) -> float:

@@ -286,8 +286,7 @@ async def query_runs(call: RoutedCall) -> Envelope:
         after = max(after, (float(found[1]), found[2]))
     kept = (given["state"],) if "state" in given else ()
     wanted = ListRecords(WORKFLOW, call.agent_id or "", kept, after, _MOST_READ)
-    assert call.server.store is not None, "the handler is stateful"
-    records: list[Record] = await call.server.store.read(wanted)
+    records: list[Record] = await call.store.read(wanted)
     listed: list[dict[str, Any]] = []
     more = len(records) == _MOST_READ
     for position, record in enumerate(records):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
@@ -31,13 +31,14 @@ from bespeak.extensions.workflows.start import LONGEST, begin, check_steps, find
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, MEDIA_AGTP, essence
+from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused
 from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.bindings.participant import METHOD
 from bespeak.runtime.call import RoutedCall, StepCall, may_discover, sees, undisclosed
 from bespeak.runtime.composition.step import Steps
 from bespeak.runtime.concurrency import run_in_thread
-from bespeak.runtime.handling import RefusedError, check_needs, handler, invalid, passed, refusal
+from bespeak.runtime.handling import RefusedError, check_needs, finish_step, handler, invalid, passed, refusal
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.rate import caller
 from bespeak.runtime.route import Route
@@ -217,8 +218,7 @@ async def _find(call: RoutedCall) -> StoredPlan:
         if not isinstance(steps, list) or not isinstance(known, dict) or not isinstance(result, dict):
             raise invalid("plan", "must have `steps`, a list of calls, and perhaps `input`, an object.")
         return StoredPlan(tuple(steps), known, result)
-    assert call.server.store is not None, "it is needed"
-    record: Record | None = await call.server.store.read(FindRecord((KIND,), call.input["plan_id"]))
+    record: Record | None = await call.store.read(FindRecord((KIND,), call.input["plan_id"]))
     if record is None or record.owner != call.agent_id:
         message = "This agent has no plan with this id; plans are kept for a day."
         raise refusal(status.NOT_FOUND, "plan-not-found", message)
@@ -287,8 +287,8 @@ async def execute(call: RoutedCall, steps: Steps) -> Answer:
     filled = fill_path(wish.tool.endpoint.path, wish.arguments)
     # A value that is missing is refused by the schema.
     path = wish.tool.endpoint.path if isinstance(filled, Fault) else filled[0]
-    done = steps.run_step(call, wish.route, wish.arguments, path, "1")
-    return _answer(call, wish, await done if isinstance(done, Coroutine) else done, path)
+    step, response = await finish_step(steps.run_step(call, wish.route, wish.arguments, path, "1"))
+    return _answer(call, wish, step, response, path)
 
 
 def _is_procedure(call: RoutedCall) -> bool:
@@ -380,10 +380,8 @@ def _list(call: RoutedCall) -> Answer:
     return Answer(_encode(_envelope(call, status.OK, {"result": {"tools": tools}})), content_type=MEDIA_MCP_TOOLS)
 
 
-def _answer(call: RoutedCall, wish: _ToolCall, step: StepCall, path: str) -> Answer:
+def _answer(call: RoutedCall, wish: _ToolCall, step: StepCall, response: Response, path: str) -> Answer:
     """Wrap the answer of the endpoint. Its status is that of the answer, so that a refusal looks like one."""
-    response = step.response
-    assert response is not None, "the step has run"
     if status.is_success(response.status):
         deprecated = wish.tool.endpoint.deprecated
         warning = None if deprecated is None else deprecated.warning()

@@ -113,7 +113,6 @@ async def find_procedure(call: RoutedCall, procedure_id: str) -> ProcedurePlan:
         steps = tuple(msgspec.convert(one, StepSpec) for one in procedure.steps)
         steps = steps or (StepSpec(METHOD, path_of(procedure_id), procedure=procedure_id),)
         return await _checked(call, ProcedurePlan(steps, registered.input, procedure.timeout, procedure.output))
-    assert call.server.store is not None, "RUN needs a store"
     own = await find_own_procedure(call, procedure_id)
     if own is None:
         message = f"No procedure is registered under {procedure_id[:80]!r}; commands and code are never run."
@@ -122,7 +121,7 @@ async def find_procedure(call: RoutedCall, procedure_id: str) -> ProcedurePlan:
         message += f" Workflows: {', '.join(known)}." if known else ""
         raise refusal(_RUN, "procedure-not-found", message)
     state, proposed = own
-    case: Case | None = None if state == RELEASED else await call.server.store.read(ReadCase(proposed.case_id))
+    case: Case | None = None if state == RELEASED else await call.store.read(ReadCase(proposed.case_id))
     if state != RELEASED and (case is None or case.state != ACCEPTED):
         obstacle = f"The procedure waits for a review: somebody else must accept {proposed.case_id}."
         if case is not None and case.state == REJECTED:

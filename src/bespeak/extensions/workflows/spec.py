@@ -263,10 +263,7 @@ def expressions_in(value: Any) -> Iterator[str]:
 
 
 def variables_of(names: Iterable[str], bare: Collection[str]) -> dict[str, str]:
-    """Return the variables of expressions: the name of each, and that of the step that it means.
-
-    `bare` are the names of the input and of elements of lists.
-    """
+    """Return the step that each variable of expressions means; `bare` are names of the input and of elements."""
     return {one if one in bare else f"steps.{one}": one for one in names if one.isidentifier() and one.isascii()}
 
 

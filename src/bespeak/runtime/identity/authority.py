@@ -21,7 +21,7 @@ from bespeak.protocol.exchange.refusal import Refused, unauthorized
 from bespeak.runtime.background import Follower
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.identity.principals import Principals
-from bespeak.state.store.commands.records import ListRecords, Record, topic_of
+from bespeak.state.store.commands.records import ListRecords, read_each, topic_of
 from bespeak.state.store.store import Store
 
 if TYPE_CHECKING:
@@ -220,13 +220,7 @@ class Grants(Follower):
 
     async def _take_in(self, store: Store) -> None:
         found: dict[str, list[Grant]] = {}
-        after = (0.0, "")
-        while True:
-            records: list[Record] = await store.read(ListRecords(GRANT, states=(GRANTED,), after=after, limit=_PAGE))
-            for record in records:
-                grant = _decode(record.data)
-                found.setdefault(grant.subject, []).append(grant)
-            if len(records) < _PAGE:
-                break
-            after = (records[-1].created, records[-1].record_id)
+        async for record in read_each(store, ListRecords(GRANT, states=(GRANTED,), limit=_PAGE)):
+            grant = _decode(record.data)
+            found.setdefault(grant.subject, []).append(grant)
         self._by_subject = {subject: tuple(grants) for subject, grants in found.items()}

@@ -241,8 +241,7 @@ INSPECT: Final = StandardMethod(
 
 @stateful
 async def inspect(call: RoutedCall) -> Envelope:
-    assert call.server.store is not None
-    store, target = call.server.store, call.input["target"]
+    store, target = call.store, call.input["target"]
     if target == "audit":
         row = await store.read(ReadAudit(_named(call, "audit_id", "the record")))
         _check_owner(call, KeptRecord(*row).agent_id if row is not None else "")

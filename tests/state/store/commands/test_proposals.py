@@ -10,6 +10,7 @@ from tests.state.store.single import only, reason
 
 from bespeak.extensions.negotiation import store as proposals
 from bespeak.extensions.negotiation.store import (
+    TOPIC,
     DecideProposal,
     Filed,
     FileProposal,
@@ -19,12 +20,12 @@ from bespeak.extensions.negotiation.store import (
     ProposalRow,
     PublishProposal,
     ReadProposal,
-    ReadProposalRevision,
     ReleaseSynthesis,
     RevokeSynthesis,
     UseSynthesis,
     proposal_id_of,
 )
+from bespeak.state.store.commands.endpoints import ReadRevision
 from bespeak.state.store.commands.sessions import BindSession
 from bespeak.state.store.store import Command, Conflict, Statement, Steps, Store
 from bespeak.state.store.sweeper import PurgeExpired
@@ -179,7 +180,7 @@ async def test_operator_revokes_a_synthesis(store: Store, is_published: bool) ->
     await store.do(file())
     if is_published:
         await store.do(PublishProposal("prop-1", 60.0))
-    before = await store.read(ReadProposalRevision())
+    before = await store.read(ReadRevision(TOPIC))
     row = await only(store, RevokeSynthesis("prop-1", "operator:kim", "It is wrong."))
     assert (row.state, row.decided_by, row.reason) == ("revoked", "operator:kim", "It is wrong.")
     assert [each.state for each in await store.read(ListChanges(before))] == ["revoked"]
@@ -216,7 +217,7 @@ async def test_counter_proposal_is_found_by_its_digest_and_only_by_its_agent(sto
 
 async def test_operator_decides_a_pending_proposal_once(store: Store) -> None:
     await store.do(file(1, "pending", granted=30.0, lasts=600.0))
-    assert await store.read(ReadProposalRevision()) == 0
+    assert await store.read(ReadRevision(TOPIC)) == 0
     decided = await only(store, DecideProposal("prop-1", "approved", "operator:kim", "fine"))
     assert (decided.state, decided.decided_by, decided.reason) == ("approved", "operator:kim", "fine")
     assert decided.expires - decided.decided_at == pytest.approx(30, abs=5)
@@ -279,9 +280,9 @@ async def test_synthesis_that_was_never_called_is_not_kept_after_its_release(sto
 
 
 async def test_changes_are_listed_in_their_order(store: Store) -> None:
-    assert await store.read(ReadProposalRevision()) == 0
+    assert await store.read(ReadRevision(TOPIC)) == 0
     await store.do(file(1, digest="d1"), file(2, "rejected"), file(3, "pending", digest="d3"), file(4, digest="d4"))
-    assert await store.read(ReadProposalRevision()) == 2
+    assert await store.read(ReadRevision(TOPIC)) == 2
     assert [each.proposal_id for each in await store.read(ListChanges(0))] == ["prop-1", "prop-4"]
     await store.do(ReleaseSynthesis("prop-1", AGENT))
     await store.do(PublishProposal("prop-4", 60.0))

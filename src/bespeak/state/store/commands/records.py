@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from itertools import chain
 from typing import Any, ClassVar, Final
 
 import msgspec
 
 from bespeak.state.store import store
-from bespeak.state.store.store import AGAIN, Command, Conflict, Grouping, Notify, Result, Row, Statement, Steps
+from bespeak.state.store.store import AGAIN, Command, Conflict, Grouping, Notify, Result, Row, Statement, Steps, Store
 
 TOPIC: Final = "records"  # topic to watch for records that may be due sooner than known, without their kind
 NEVER: Final = 1e15  # expiry of a record that is kept until it is removed
@@ -325,6 +325,17 @@ class ListRecords(Command, frozen=True):
         if self.states:
             where[f"state IN ({', '.join('?' * len(self.states))})"] = self.states
         return list_where(where, self.limit)
+
+
+async def read_each(store: Store, listed: ListRecords) -> AsyncIterator[Record]:
+    """Yield the records of a list, however many there are; its limit is the number that is read at a time."""
+    while True:
+        page: list[Record] = await store.read(listed)
+        for record in page:
+            yield record
+        if len(page) < listed.limit:
+            return
+        listed = msgspec.structs.replace(listed, after=(page[-1].created, page[-1].record_id))
 
 
 def list_where(where: Mapping[str, tuple[Any, ...]], limit: int) -> Result[list[Record]]:
