@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Any, Final, Literal, cast
 
 from bespeak.text.language.sentence import LatePattern, listed, names, word_set
-from bespeak.text.values.numbers import STARTS as number_starts
+from bespeak.text.values.numbers import STARTS as NUMBERS
 from bespeak.text.values.numbers import Reading, Tokens, read_amount
-from bespeak.text.values.times import STARTS as time_starts
+from bespeak.text.values.times import STARTS as TIMES
 from bespeak.text.values.times import Times
 
 Kind = Literal[
@@ -21,38 +21,44 @@ Kind = Literal[
 Edge = Literal["from", "to", ""]
 LONGEST: Final = 4_000  # characters that are read
 _HIDING: Final = frozenset(("quoted", "url", "email", "path"))  # kinds whose content is opaque
-_DOMAINS: Final = "com|net|org|io|dev|app|ai|co|edu|gov|info|eu|de|fr|uk|es|it|nl|ch|at|example"
-_FILES: Final = (
-    "pdf|csv|tsv|json|ya?ml|toml|xml|html?|md|txt|log|docx?|xlsx?|pptx?|odt|png|jpe?g|gif|svg|webp|mp[34]|wav|mov|zip|tar|"
-    "gz|tgz|py|js|ts|java|go|rs|c|h|cpp|sh|sql|parquet|ipynb|agis|conf|cfg|ini|env"
+_DOMAIN: Final = (
+    r"(?:[a-z0-9-]{1,63}\.){1,4}(?:com|net|org|io|dev|app|ai|co|edu|gov|info|eu|de|fr|uk|es|it|nl|ch|at|example)"
 )
-_PATTERNS: Final[tuple[tuple[Kind, str, LatePattern, float], ...]] = tuple(
-    (cast("Kind", kind), needle, LatePattern(pattern), certainty)
-    for kind, needle, pattern, certainty in (
-        ("quoted", '"', r'"(?P<v>[^"\n]{1,500})"', 1.0),
-        ("quoted", "“", r"“(?P<v>[^“”\n]{1,500})”", 1.0),
-        ("quoted", "„", r"„(?P<v>[^„“”\n]{1,500})[“”]", 1.0),
-        ("quoted", "«", r"«(?P<v>[^«»\n]{1,500})»", 1.0),
-        ("quoted", "`", r"`(?P<v>[^`\n]{1,500})`", 1.0),
-        ("quoted", "'", r"(?<![^\s(\[{,:=])'(?P<v>[^'\n]{1,500})'(?!\w)", 0.9),
-        ("quoted", "‘", r"‘(?P<v>[^‘’\n]{1,500})’(?!\w)", 0.9),
-        ("url", "://", r"(?<!\w)[a-zA-Z][a-zA-Z0-9+.-]{0,20}://[^\s<>\"'`{}]{0,2000}[^\s<>\"'`{}.,;:!?)\]]", 1.0),
-        ("url", "www.", r"(?<![\w.])www\.[^\s<>\"'`{}]{0,2000}[^\s<>\"'`{}.,;:!?)\]]", 0.95),
-        ("email", "@", r"(?<![\w.+-])[\w+-][\w.+-]{0,63}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}", 1.0),
-        ("url", ".", rf"(?<![\w.@/-])(?:[a-z0-9-]{{1,63}}\.){{1,4}}(?:{_DOMAINS})(?:/[^\s<>\"'`]{{0,500}}[\w/])?(?![\w.-]*\w)", 0.8),
-        ("path", "/", r"(?<![\w/.~<])(?:~|\.{1,2})?/(?:[\w.@+-]{1,255}/)*[\w@+-][\w.@+-]{0,250}(?<![.])/?", 0.9),
-        ("path", "\\", r"(?<!\w)[A-Za-z]:\\[^\s\"'<>|*?]{1,500}", 1.0),
-        ("path", ".", rf"(?<![\w./\\@-])(?:[\w-][\w.-]{{0,100}}/){{0,20}}[\w-][\w-]{{0,100}}(?:\.[\w-]{{1,40}}){{0,4}}\.(?:{_FILES})(?![\w/-])", 0.9),
-        ("identifier", "-", r"\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b", 1.0),
-        ("identifier", "#", r"(?<![\w#&])#(?P<v>[A-Za-z]{0,8}-?\d{1,12})(?![\w-])", 0.95),
-        ("version", "", r"(?<![\w.])v(?P<v>\d{1,6}(?:\.\d{1,6}){0,3}(?:-[0-9A-Za-z.]{1,30})?(?<!\.))(?![\w-])", 0.95),
-        ("version", ".", r"(?<![\w.,-])\d{1,6}(?:\.\d{1,6}){2,3}(?:-[A-Za-z][0-9A-Za-z.]{0,30}(?<!\.))?(?![\w,-]|\.\d)", 0.7),
-        ("phone", "+", r"(?<![\w+])\+[1-9]\d{0,3}(?:[ ().-]{1,2}\d{1,8}){1,6}(?!\w)|(?<![\w+])\+[1-9]\d{7,14}(?!\w)", 0.95),
-        ("phone", "", r"(?<![\w.,+/-])(?:\(\d{3}\) ?|\d{3}[-.])\d{3}[-.]\d{4}(?![\w-])", 0.9),
-        ("phone", "0", r"(?<![\w.,+:/-])(?:\(0\d{1,5}\)|0\d{2,5})[ /-]\d{3,8}(?:[ -]\d{2,6}){0,3}(?![\w:/-])", 0.7),
-        ("identifier", "", r"(?<![\w.@#/])[A-Za-z0-9]{1,40}(?:[-_][A-Za-z0-9]{1,40}){0,8}(?![\w@/-])", 0.7),
-    )
-)  # fmt: skip
+_FILE: Final = (
+    r"(?:\.[\w-]{1,40}){0,4}\.(?:pdf|csv|tsv|json|ya?ml|toml|xml|html?|md|txt|log|docx?|xlsx?|pptx?|odt|png|jpe?g|gif|svg|"
+    r"webp|mp[34]|wav|mov|zip|tar|gz|tgz|py|js|ts|java|go|rs|c|h|cpp|sh|sql|parquet|ipynb|agis|conf|cfg|ini|env)"
+)
+_URL: Final = r"[^\s<>\"'`{}]{0,2000}[^\s<>\"'`{}.,;:!?)\]]"
+_ROWS: Final[tuple[tuple[Kind, str, float, str], ...]] = (  # what a text must contain, and the certainty of a match
+    ("quoted", '"', 1.0, r'"(?P<v>[^"\n]{1,500})"'),
+    ("quoted", "“", 1.0, r"“(?P<v>[^“”\n]{1,500})”"),
+    ("quoted", "„", 1.0, r"„(?P<v>[^„“”\n]{1,500})[“”]"),
+    ("quoted", "«", 1.0, r"«(?P<v>[^«»\n]{1,500})»"),
+    ("quoted", "`", 1.0, r"`(?P<v>[^`\n]{1,500})`"),
+    ("quoted", "'", 0.9, r"(?<![^\s(\[{,:=])'(?P<v>[^'\n]{1,500})'(?!\w)"),
+    ("quoted", "‘", 0.9, r"‘(?P<v>[^‘’\n]{1,500})’(?!\w)"),
+    ("url", "://", 1.0, rf"(?<!\w)[a-zA-Z][a-zA-Z0-9+.-]{{0,20}}://{_URL}"),
+    ("url", "www.", 0.95, rf"(?<![\w.])www\.{_URL}"),
+    ("email", "@", 1.0, r"(?<![\w.+-])[\w+-][\w.+-]{0,63}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"),
+    ("url", ".", 0.8, rf"(?<![\w.@/-]){_DOMAIN}(?:/[^\s<>\"'`]{{0,500}}[\w/])?(?![\w.-]*\w)"),
+    ("path", "/", 0.9, r"(?<![\w/.~<])(?:~|\.{1,2})?/(?:[\w.@+-]{1,255}/)*[\w@+-][\w.@+-]{0,250}(?<!\.)/?"),
+    ("path", "\\", 1.0, r"(?<!\w)[A-Za-z]:\\[^\s\"'<>|*?]{1,500}"),
+    ("path", ".", 0.9, rf"(?<![\w./\\@-])(?:[\w-][\w.-]{{0,100}}/){{0,20}}[\w-][\w-]{{0,100}}{_FILE}(?![\w/-])"),
+    ("identifier", "-", 1.0, r"\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b"),
+    ("identifier", "#", 0.95, r"(?<![\w#&])#(?P<v>[A-Za-z]{0,8}-?\d{1,12})(?![\w-])"),
+    ("version", "v", 0.95, r"(?<![\w.])v(?P<v>\d{1,6}(?:\.\d{1,6}){0,3}(?:-[0-9A-Za-z.]{1,30})?(?<!\.))(?![\w-])"),
+    (
+        "version",
+        ".",
+        0.7,
+        r"(?<![\w.,-])\d{1,6}(?:\.\d{1,6}){2,3}(?:-[A-Za-z][0-9A-Za-z.]{0,30}(?<!\.))?(?![\w,-]|\.\d)",
+    ),
+    ("phone", "+", 0.95, r"(?<![\w+])\+[1-9](?:\d{0,3}(?:[ ().-]{1,2}\d{1,8}){1,6}|\d{7,14})(?!\w)"),
+    ("phone", "", 0.9, r"(?<![\w.,+/-])(?:\(\d{3}\) ?|\d{3}[-.])\d{3}[-.]\d{4}(?![\w-])"),
+    ("phone", "0", 0.7, r"(?<![\w.,+:/-])(?:\(0\d{1,5}\)|0\d{2,5})[ /-]\d{3,8}(?:[ -]\d{2,6}){0,3}(?![\w:/-])"),
+    ("identifier", "", 0.7, r"(?<![\w.@#/])[A-Za-z0-9]{1,40}(?:[-_][A-Za-z0-9]{1,40}){0,8}(?![\w@/-])"),
+)
+_PATTERNS: Final = tuple((kind, needle, certainty, LatePattern(pattern)) for kind, needle, certainty, pattern in _ROWS)
 _NAMING: Final = listed("naming-nouns")  # nouns before a number that names one thing
 _VERBS: Final = listed("naming-verbs")  # those of them that are also verbs
 _OWNING: Final = listed("owning")
@@ -84,7 +90,7 @@ class Mention:
 
 
 def find_mentions(text: str, *, now: datetime, order: Literal["DMY", "MDY"] | None = None) -> list[Mention]:
-    """Find the values in the first 4,000 characters of a text, in its order. Of overlapping ones the longest is kept."""
+    """Find the values in the first 4,000 characters of a text, in order; the longest of overlapping ones is kept."""
     if now.tzinfo is None:
         raise ValueError("now must be an aware datetime; got one without a time zone. Pass datetime.now(UTC).")
     text = text[:LONGEST]
@@ -105,7 +111,7 @@ def find_mentions(text: str, *, now: datetime, order: Literal["DMY", "MDY"] | No
 
 
 def _find_literals(text: str) -> Iterator[Mention]:
-    for kind, needle, pattern, certainty in _PATTERNS:
+    for kind, needle, certainty, pattern in _PATTERNS:
         if needle and needle not in text:
             continue
         for found in pattern.compiled.finditer(text):
@@ -134,12 +140,14 @@ def _find_readings(tokens: Tokens, times: Times) -> Iterator[Reading]:
     at = 0
     while at < tokens.count:
         word, reading = tokens.words[at], None
-        if word[0].isdecimal() or word in number_starts or word in time_starts:
+        if word[0].isdecimal() or word in NUMBERS or word in TIMES:
             with suppress(ValueError, OverflowError, ArithmeticError):  # not a date, or one outside of the calendar
                 reading = _read(tokens, times, at)
         if reading is not None:
             yield reading
-        at = reading.end if reading is not None else at + 1
+            at = reading.end
+            continue
+        at += 1
 
 
 def _read(tokens: Tokens, times: Times, at: int) -> Reading | None:

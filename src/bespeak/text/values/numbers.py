@@ -20,8 +20,9 @@ _SMALL: Final = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
 )
+_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety"
 CARDINALS: Final = {word: number for number, word in enumerate(_SMALL.split())} | {
-    word: 10 * number for number, word in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2)
+    word: 10 * number for number, word in enumerate(_TENS.split(), 2)
 }
 ORDINALS: Final = {
     f"{word[:-1]}ieth" if word[-1] == "y" else f"{word}th": number for word, number in CARDINALS.items() if number
@@ -180,7 +181,7 @@ def _sum_words(words: list[str], start: int, at: int, current: int) -> Reading:
         scale, small = _SCALES.get(word), CARDINALS.get(word, ORDINALS.get(word))
         if scale is not None and (current or total):
             total, current = (total, current * scale) if scale <= 100 else (total + current * scale, 0)
-        elif small is not None and (place == at or _fits(current, small)):
+        elif small is not None and (place == at or _fits(current or total, small)):
             current += small
             if word in ORDINALS:
                 return Reading("number", start, place + 1, total + current, 0.4, "ordinal", how="word")
@@ -190,10 +191,10 @@ def _sum_words(words: list[str], start: int, at: int, current: int) -> Reading:
     return Reading("number", start, place, total + current, how="word")
 
 
-def _fits(current: int, small: int | None) -> bool:
+def _fits(current: int, small: int) -> bool:
     """Return True if a word may follow: five after twenty, twenty after three hundred."""
     rest = current % 100
-    return bool(small) and current > 0 and (rest == 0 or (rest >= 20 and rest % 10 == 0 and (small or 0) < 10))
+    return small > 0 and current > 0 and (rest == 0 or (rest >= 20 and rest % 10 == 0 and small < 10))
 
 
 def _links(words: list[str], place: int, current: int) -> bool:
@@ -300,10 +301,10 @@ def add(moment: _Moment, duration: Reading, sign: int) -> _Moment:
     if duration.months:
         year, month = divmod(moment.year * 12 + moment.month - 1 + sign * duration.months, 12)
         return moment.replace(year=year, month=month + 1, day=min(moment.day, month_length(year, month + 1)))
-    if isinstance(moment, datetime) and duration.is_small:
-        return (moment.astimezone(UTC) + sign * duration.value).astimezone(moment.tzinfo)
-    changed: _Moment = moment + sign * duration.value
-    return changed
+    change: timedelta = sign * duration.value
+    if duration.is_small and isinstance(moment, datetime):
+        return (moment.astimezone(UTC) + change).astimezone(moment.tzinfo)
+    return moment + change
 
 
 def month_length(year: int, month: int) -> int:

@@ -34,8 +34,8 @@ _HOLIDAYS: Final = {
     ("christmas", "eve"): (12, 24), ("christmas", "day"): (12, 25), ("christmas",): (12, 25),
     ("boxing", "day"): (12, 26), ("halloween",): (10, 31), ("valentine's", "day"): (2, 14),
 }  # fmt: skip
-_TURNS: Final = dict.fromkeys(("this", "coming", "upcoming"), 0) | dict.fromkeys(("next", "following"), 1)
-_TURNS |= dict.fromkeys(("last", "past", "previous"), -1)
+_LAST: Final = ("last", "past", "previous")
+_TURNS: Final = {"this": 0, "coming": 0, "upcoming": 0, "next": 1, "following": 1} | dict.fromkeys(_LAST, -1)
 _PLACES: Final = {"start": 0, "beginning": 0, "middle": 1, "mid": 1, "end": 2}
 _BEFORE_TIME: Final = word_set("at @ around about by until till before after from between since")
 _BEFORE_DATE: Final = word_set("the , on by until till from since before after between to through of in for and - –")
@@ -57,6 +57,7 @@ class Times:
     def __init__(self, tokens: Tokens, now: datetime, order: str | None) -> None:
         self.tokens, self.words = tokens, tokens.words
         self.now, self.today, self.order = now, now.date(), order
+        self._lead = {"at", "@"} | ({"for"} if "alarm" in tokens.words else set())
         self._habits = {_HABITS[word] for word in tokens.words if word in _HABITS}
 
     def read(self, at: int, *, is_time: bool = False) -> Reading | None:
@@ -95,7 +96,10 @@ class Times:
             return self._move(count.start, end + 1, count, -1 if words[end] == "ago" else 1)
         if words[end] == "from" and words[end + 1] in ("now", "today"):
             return self._move(count.start, end + 2, count, 1)
-        if words[end] not in ("from", "after", "before") or count.is_small:
+        is_stay = count.unit == "night" or (
+            count.start > 0 and words[count.start - 1] == "for"
+        )  # for 2 weeks from Friday
+        if words[end] not in ("from", "after", "before") or count.is_small or is_stay:
             return None
         base = self._read_day(self._skip_the(end + 1))
         if base is None or base.day is None:
@@ -127,6 +131,7 @@ class Times:
         clock = self._read_clock(place + (joint != ""), is_time=joint in _BEFORE_TIME)
         if clock is None or (joint == "by" and clock.is_open):
             return day
+        self._take_part(clock)
         return self._join(day, clock, day.start, clock.end)
 
     def _add_day(self, clock: Reading) -> Reading:
@@ -169,7 +174,7 @@ class Times:
         words = self.words
         if words[at] in _HOURS:
             return Reading("time", at, at + 1, clock=_HOURS[words[at]], certainty=0.95)
-        is_time = is_time or (at > 0 and words[at - 1] in ("at", "@"))
+        is_time = is_time or (at > 0 and words[at - 1] in self._lead)
         return self._read_past(at, is_time=is_time) or self._read_hour(at, is_time=is_time)
 
     def _read_past(self, at: int, *, is_time: bool) -> Reading | None:
@@ -266,7 +271,12 @@ class Times:
         words, wanted = self.words, _WEEKDAYS[self.words[at]]
         end = self._skip_point(at)
         is_told = at > 0 and words[at - 1] in _BEFORE_DATE
-        if words[at] in _HOMONYMS and not is_told and words[end] not in ("at", ",") and words[end] not in _MONTHS:
+        if (
+            words[at] in _HOMONYMS
+            and not is_told
+            and words[end] not in ("at", ",", "-", "–")
+            and words[end] not in _MONTHS
+        ):
             return None
         place = self._skip_the(end + (words[end] == ","))
         same = self._read_month(place) if words[place] in _MONTHS else None
@@ -300,17 +310,17 @@ class Times:
                 _MONTHS[word] < self.today.month if turn >= 0 else -(_MONTHS[word] >= self.today.month)
             )
             return _month(at, at + 2, year, _MONTHS[word], 0.7)
-        if word in ("week", "weekend") or word in CALENDAR:
-            return _period(at, at + 2, *self._period(word, turn), 0.7, word)
+        if (word in ("week", "weekend") or word in CALENDAR) and self.words[at + 2] != "of":
+            return _period(at, at + 2, self._period(word, turn), 0.7, word)
         count = read_amount(self.tokens, at + 1) if turn else None
         if count is None or count.kind != "duration":
             return None
         start = self.now.replace(microsecond=0) if count.is_small else self.today
         ends = sorted((start, add(start, count, turn)))
-        return _period(at, count.end, ends[0], ends[1], 0.8, count.unit)
+        return _period(at, count.end, (ends[0], ends[1]), 0.8, count.unit)
 
     def _read_weekend(self, at: int) -> Reading:
-        return _period(at, at + 1, *self._period("weekend", 0), 0.7, "weekend")
+        return _period(at, at + 1, self._period("weekend", 0), 0.7, "weekend")
 
     def _period(self, period: str, turn: int) -> tuple[date, date]:
         """Return the first and the last day of this, the next or the last week, weekend, month, quarter or year."""
@@ -436,7 +446,7 @@ class Times:
         """Read in two hours, in 2027."""
         words = self.words
         if words[at + 1].isdecimal() and (year := self._read_year(at + 1)) and self._closes(at + 2):
-            return _period(at + 1, at + 2, date(year, 1, 1), date(year, 12, 31), 0.7, "year")
+            return _period(at + 1, at + 2, (date(year, 1, 1), date(year, 12, 31)), 0.7, "year")
         place = at + 1 + (words[at + 1] in ("about", "around", "exactly"))
         count = read_amount(self.tokens, place)
         return self._move(at, count.end, count, 1) if count is not None and count.kind == "duration" else None
@@ -470,7 +480,8 @@ class Times:
             return None
         clocks = _clock_of(first), _clock_of(last)
         if is_told and clocks[0] and clocks[1] and (first.value > last.value or self._names_day(last.end)):
-            return replace(self._merge_clocks(clocks[0], clocks[1]), certainty=0.6)
+            hours = self._merge_clocks(clocks[0], clocks[1])
+            return hours and replace(hours, certainty=0.6)
         return _range(first, last) if first.value <= last.value else None
 
     def _names_day(self, at: int) -> bool:
@@ -499,20 +510,23 @@ class Times:
             return replace(first, kind="datetime", day=day), replace(last, kind="datetime", day=day)
         return first, last
 
-    def _merge_clocks(self, first: Reading, last: Reading) -> Reading:
-        part = first.unit or last.unit
-        first, last = replace(first, unit=part), replace(last, unit=part)
+    def _merge_clocks(self, first: Reading, last: Reading) -> Reading | None:
+        """Decide both times together: 11 to 2 pm begins in the morning, 3 to 5 pm does not."""
         if first.is_open and last.is_open:
-            first = self._settle(first)
-        assert first.clock is not None
-        assert last.clock is not None
-        if first.is_open and first.clock.hour % 12 + 12 < last.clock.hour + (last.clock.minute > first.clock.minute):
-            first = replace(first, clock=_turn(first.clock, is_late=True))
+            first = self._settle(replace(first, unit=first.unit or last.unit))
+        start, end = first.clock, last.clock
+        assert start is not None
+        assert end is not None
+        zone = start.tzinfo or end.tzinfo
+        start, end = start.replace(tzinfo=zone), end.replace(tzinfo=zone)
+        if first.is_open:
+            start = _turn(start, is_late=_turn(start, is_late=True) < end)
         elif last.is_open:
-            is_late = last.clock <= first.clock or first.clock.hour >= 12
-            last = replace(last, clock=_turn(last.clock, is_late=is_late))
-        first, last = replace(first, is_open=False), replace(last, is_open=False)
-        if first.day and first.day == last.day and last.clock < first.clock:  # type: ignore[operator]
+            end = _turn(end, is_late=_turn(end, is_late=False) <= start < _turn(end, is_late=True))
+        first, last = replace(first, clock=start, is_open=False), replace(last, clock=end, is_open=False)
+        if first.day and last.day and (last.day, end) < (first.day, start):
+            if first.day != last.day:
+                return None
             last = replace(last, day=first.day + timedelta(1))
         return _range(first, last)
 
@@ -551,12 +565,12 @@ def _day(start: int, end: int, day: date, certainty: float = 1.0, how: str = "")
     return Reading("date", start, end, None, certainty, day=day, how=how)
 
 
-def _period(start: int, end: int, first: date, last: date, certainty: float, unit: str) -> Reading:
-    return Reading("range", start, end, (first, last), certainty, unit)
+def _period(start: int, end: int, days: tuple[date, date], certainty: float, unit: str) -> Reading:
+    return Reading("range", start, end, days, certainty, unit)
 
 
 def _month(start: int, end: int, year: int, month: int, certainty: float) -> Reading:
-    return _period(start, end, date(year, month, 1), _last_day(year, month), certainty, "month")
+    return _period(start, end, (date(year, month, 1), _last_day(year, month)), certainty, "month")
 
 
 def _range(first: Reading, last: Reading) -> Reading:
