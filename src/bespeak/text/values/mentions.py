@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final, Literal, cast
 
 from bespeak.text.language.sentence import LatePattern, listed, names, word_set
+from bespeak.text.values import written_dates
 from bespeak.text.values.numbers import STARTS as NUMBERS
 from bespeak.text.values.numbers import Reading, Tokens, read_amount
 from bespeak.text.values.times import STARTS as TIMES
@@ -59,6 +60,8 @@ _ROWS: Final[tuple[tuple[Kind, str, float, str], ...]] = (  # what a text must c
     ("identifier", "", 0.7, r"(?<![\w.@#/])[A-Za-z0-9]{1,40}(?:[-_][A-Za-z0-9]{1,40}){0,8}(?![\w@/-])"),
 )
 _PATTERNS: Final = tuple((kind, needle, certainty, LatePattern(pattern)) for kind, needle, certainty, pattern in _ROWS)
+_WRITTEN: Final = LatePattern(r"(?<![\w.])\d{1,2}\.?(?: de)? [^\W\d_]{3,12}\.?(?: de)? [12]\d{3}(?!\w)")
+_LANGUAGES: Final = ("de", "fr", "es", "it", "pt", "nl", "pl", "sv", "da", "cs", "fi", "tr", "ru")
 _NAMING: Final = listed("naming-nouns")  # nouns before a number that names one thing
 _VERBS: Final = listed("naming-verbs")  # those of them that are also verbs
 _OWNING: Final = listed("owning")
@@ -100,6 +103,8 @@ def find_mentions(text: str, *, now: datetime, order: Literal["DMY", "MDY"] | No
     groups = [[one] for one in _find_named(tokens)]
     groups += [_mentions_of(reading, tokens) for reading in _find_readings(tokens, Times(tokens, now, order))]
     groups += [[one] for one in literals]
+    if not any(group[0].kind in ("date", "datetime") for group in groups):
+        groups[:0] = [[one] for one in _find_written(text, order or "DMY")]
     groups.sort(key=lambda group: group[0].start - group[0].end)
     taken, kept = bytearray(len(text)), []
     for group in groups:
@@ -136,18 +141,27 @@ def _is_plain(piece: str) -> bool:
     return piece.isalpha() or piece.isdecimal()
 
 
+def _find_written(text: str, order: str) -> Iterator[Mention]:
+    """Find dates in other languages, with a year: 3. Mai 2027, 3 de mayo de 2027."""
+    for found in islice(_WRITTEN.compiled.finditer(text), 3 if written_dates.is_available() else 0):
+        read = written_dates.parse_date(found[0], _LANGUAGES, order)
+        if read is not None:
+            yield Mention("date", read[0].date(), found.start(), found.end(), 0.8)
+
+
 def _find_readings(tokens: Tokens, times: Times) -> Iterator[Reading]:
     at = 0
     while at < tokens.count:
         word, reading = tokens.words[at], None
         if word[0].isdecimal() or word in NUMBERS or word in TIMES:
-            with suppress(ValueError, OverflowError, ArithmeticError):  # not a date, or one outside of the calendar
+            try:
                 reading = _read(tokens, times, at)
+            except (ValueError, OverflowError, ArithmeticError):
+                while tokens.joins(at + 1):  # 2026-02-30 is not a date, and 30 is not a number
+                    at += 1
         if reading is not None:
             yield reading
-            at = reading.end
-            continue
-        at += 1
+        at = reading.end if reading is not None else at + 1
 
 
 def _read(tokens: Tokens, times: Times, at: int) -> Reading | None:

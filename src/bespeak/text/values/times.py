@@ -514,6 +514,7 @@ class Times:
         """Decide both times together: 11 to 2 pm begins in the morning, 3 to 5 pm does not."""
         if first.is_open and last.is_open:
             first = self._settle(replace(first, unit=first.unit or last.unit))
+            last = replace(last, certainty=min(first.certainty, last.certainty))
         start, end = first.clock, last.clock
         assert start is not None
         assert end is not None
