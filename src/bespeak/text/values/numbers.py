@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final, TypeVar
 
-from bespeak.text.language.sentence import listed, names, word_set
+from bespeak.text.language.sentence import listed, names, word_pairs, word_set
 
 _TOKEN: Final = re.compile(r"\d+(?:[.,]\d+)*|[apAP]\.[mM]\b\.?|°[CFcf]\b|[^\W\d_]+(?:['’][^\W\d_]+)?|\S")
 _BEHIND: Final = 12  # empty words behind the last one, so that a look ahead needs no test
@@ -24,9 +24,12 @@ _TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety"
 CARDINALS: Final = {word: number for number, word in enumerate(_SMALL.split())} | {
     word: 10 * number for number, word in enumerate(_TENS.split(), 2)
 }
+_IRREGULAR: Final = word_pairs("one=first two=second three=third five=fifth eight=eighth nine=ninth twelve=twelfth")
 ORDINALS: Final = {
-    f"{word[:-1]}ieth" if word[-1] == "y" else f"{word}th": number for word, number in CARDINALS.items() if number
-} | {"first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12}
+    _IRREGULAR.get(word) or (f"{word[:-1]}ieth" if word[-1] == "y" else f"{word}th"): number
+    for word, number in CARDINALS.items()
+    if number
+}
 _SCALES: Final = {
     "dozen": 12,
     "hundred": 100,

@@ -492,15 +492,10 @@ class Times:
         """Give an end what only the other one says: 3 to 5 pm, 3rd to 5th of May, May 3 to 5, 2-3 hours."""
         if first.kind == "number" and last.clock is not None:
             first = _clock_of(first) or first
-        elif (
-            last.kind == "date" and last.day and (first.kind == "number" or (first.how == "day" and last.how != "day"))
-        ):
-            number = first.day.day if first.day else first.value
-            if last.how != "weekday":
-                first = _day(first.start, first.end, last.day.replace(day=number), last.certainty, last.how)
-        elif last.kind == "number" and first.day and first.clock is None and first.how in ("month", "year", "day"):
-            if self._closes(last.end):
-                last = _day(last.start, last.end, first.day.replace(day=last.value), first.certainty, first.how)
+        elif last.kind == "date" and (first.kind == "number" or first.how == "day" != last.how):
+            first = _in_month(first, last) if last.how != "weekday" else first
+        elif last.kind == "number" and first.kind == "date" and first.how in ("month", "year", "day"):
+            last = _in_month(last, first) if self._closes(last.end) else last
         elif first.kind == "number":
             first = _like(first, last)
         elif last.kind == "number" and first.kind == "money":
@@ -584,6 +579,14 @@ def _clock_of(number: Reading) -> Reading | None:
         return None
     clock = time(number.value)
     return Reading("time", number.start, number.end, None, 0.9, clock=clock, is_open=number.value <= 12)
+
+
+def _in_month(number: Reading, other: Reading) -> Reading:
+    """Return a number as a day in the month of another date."""
+    day, value = other.day, number.day.day if number.day else number.value
+    if day is None or not isinstance(value, int) or not 1 <= value <= month_length(day.year, day.month):
+        return number
+    return _day(number.start, number.end, day.replace(day=value), other.certainty, other.how)
 
 
 def _like(number: Reading, other: Reading) -> Reading:
