@@ -38,7 +38,8 @@ _LAST: Final = ("last", "past", "previous")
 _TURNS: Final = {"this": 0, "coming": 0, "upcoming": 0, "next": 1, "following": 1} | dict.fromkeys(_LAST, -1)
 _PLACES: Final = {"start": 0, "beginning": 0, "middle": 1, "mid": 1, "end": 2}
 _BEFORE_TIME: Final = word_set("at @ around about by until till before after from between since")
-_BEFORE_DATE: Final = word_set("the , on by until till from since before after between to through of in for and - –")
+_BEFORE_DAY: Final = word_set(", on by until till from since before after between to through - –")
+_BEFORE_DATE: Final = _BEFORE_DAY | word_set("the of in for and")
 _BEFORE_MONTH: Final = word_set("in of during until by since through till")
 _JOINTS: Final = word_set(", at @ around about by")
 _CLOSING: Final = listed("behind-numbers")  # words behind a number that counts nothing
@@ -270,7 +271,7 @@ class Times:
     def _read_weekday(self, at: int) -> Reading | None:
         words, wanted = self.words, _WEEKDAYS[self.words[at]]
         end = self._skip_point(at)
-        is_told = at > 0 and words[at - 1] in _BEFORE_DATE
+        is_told = at > 0 and words[at - 1] in _BEFORE_DAY
         if (
             words[at] in _HOMONYMS
             and not is_told
