@@ -234,8 +234,10 @@ def read_amount(tokens: Tokens, at: int) -> Reading | None:
 
 def _read_one(words: list[str], at: int) -> Reading | None:
     """Read `an hour` and `half an hour`, where an article counts."""
-    if words[at] == "half" and words[at + 1] in ("a", "an") and TIME_UNITS.get(words[at + 2], "second") != "second":
-        return Reading("number", at, at + 2, _PARTS["½"])
+    if words[at] == "half":
+        place = at + 1 + (words[at + 1] in ("a", "an"))
+        is_unit = TIME_UNITS.get(words[place], "second") != "second"
+        return Reading("number", at, place, _PARTS["½"]) if is_unit else None
     unit = words[at + 1]
     if words[at] in ("a", "an") and unit in TIME_UNITS and len(unit) > 2 and unit not in ("second", "quarter"):
         is_told = (at > 0 and words[at - 1] in _BEFORE_ONE) or words[at + 2] in _BEHIND_ONE

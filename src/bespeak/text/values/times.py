@@ -187,14 +187,15 @@ class Times:
             if found is None or found.unit or found.value not in (5, 10, 15, 20, 25):
                 return None
             minutes, place = int(found.value), found.end - 1
-        place += 1 + (words[place + 1] == "minutes")
+        place += 1 + (words[place + 1] in ("minutes", "minute", "mins", "min"))
         if words[place] not in ("past", "to") or (words[place] == "to" and minutes == 30):
             return None
         hour = self._read_hour(place + 1, is_time=True)
         if hour is None or hour.clock is None or hour.clock.minute:
             return None
-        if words[place] == "to" and words[at] not in ("a", "quarter") and hour.is_open and not is_time:
-            return None  # five to ten guests
+        is_bare = words[place] == "to" and place == at + 1 and words[at] != "quarter"
+        if is_bare and (not is_time or words[at - 1] in ("from", "between")):
+            return None  # five to ten guests, from 5 to 6 pm
         total = hour.clock.hour * 60 + (minutes if words[place] == "past" else -minutes)
         return replace(hour, start=at, clock=time(total // 60 % 24, total % 60))
 
@@ -202,7 +203,11 @@ class Times:
         figures = self._read_figures(at)
         if figures is None:
             return None
-        hour, minute, end, is_exact = figures
+        (hour, minute, end, is_exact), second = figures, 0
+        if hour > 23 or minute > 59:
+            return None
+        if is_exact and self.words[end] == ":" and self.tokens.joins(end + 1) and self.words[end + 1].isdecimal():
+            second, end = int(self.words[end + 1]), end + 2
         words, half = self.words, self.words[end].replace(".", "")
         is_said = half in ("am", "pm") and 0 < hour <= 12
         if is_said:
@@ -214,14 +219,18 @@ class Times:
         zone = UTC if words[end] in ("utc", "gmt") else None
         is_full = words[at][0] == "0" or hour > 12 or hour == 0
         certainty = 0.98 if is_said or (is_exact and is_full) else 0.9
-        clock = time(hour, minute, tzinfo=zone)
+        clock = time(hour, minute, second, tzinfo=zone)
         return Reading(
             "time", at, end + (zone is not None), None, certainty, clock=clock, is_open=not is_said | is_full
         )
 
     def _is_time(self, at: int, end: int, *, is_time: bool) -> bool:
         words = self.words
-        if words[end] == "tonight" or (words[end : end + 2] == ["in", "the"] and words[end + 2] in _PARTS):
+        if (
+            words[end] == "tonight"
+            or words[end : end + 2] == ["at", "night"]
+            or (words[end : end + 2] == ["in", "the"] and words[end + 2] in _PARTS)
+        ):
             return words[at].isalnum()
         is_hyphen = words[end] == "-" and self.tokens.joins(end) and not words[end + 1][:1].isdecimal()  # 5-star
         return is_time and self._closes(end) and not is_hyphen
@@ -232,8 +241,7 @@ class Times:
         if word.isdecimal() and len(word) <= 2:
             minute = words[at + 2]
             if words[at + 1] == ":" and joins(at + 1) and joins(at + 2) and len(minute) == 2 and minute.isdecimal():
-                seconds = words[at + 3] == ":" and joins(at + 3) and joins(at + 4) and words[at + 4].isdecimal()
-                return int(word), int(minute), at + (5 if seconds else 3), True
+                return int(word), int(minute), at + 3, True
             return int(word), 0, at + 1, False
         if pointed := re.fullmatch(r"(\d\d?)\.(\d\d)", word):
             return int(pointed[1]), int(pointed[2]), at + 1, False
@@ -251,7 +259,7 @@ class Times:
         if word in _DAYS:
             day = self.today + timedelta(_DAYS[word])
             return replace(_day(at, at + 1, day), unit="evening" if word == "tonight" else "")
-        if word[:1].isdecimal() or word in ORDINALS:
+        if word[:1].isdecimal() or word in ORDINALS or word in ("twenty", "thirty"):
             return self._read_figured(at) or self._read_numbered(at)
         reader = _READERS.get(word)
         return reader and reader(self, at)
@@ -312,6 +320,9 @@ class Times:
             )
             return _month(at, at + 2, year, _MONTHS[word], 0.7)
         if (word in ("week", "weekend") or word in CALENDAR) and self.words[at + 2] != "of":
+            place = at + 2 + (self.words[at + 2] == "on")
+            if word == "week" and self.words[place] in _WEEKDAYS:
+                return _day(at, place + 1, self._period("week", turn)[0] + timedelta(_WEEKDAYS[self.words[place]]))
             return _period(at, at + 2, self._period(word, turn), 0.7, word)
         count = read_amount(self.tokens, at + 1) if turn else None
         if count is None or count.kind != "duration":
@@ -358,9 +369,10 @@ class Times:
     def _read_month(self, at: int) -> Reading | None:
         """Read May 3, May 3rd 2027, May 2027, in May."""
         words, month, end = self.words, _MONTHS[self.words[at]], self._skip_point(at)
-        place = self._skip_the(end)
-        found = read_number(self.tokens, place) if words[place] in ORDINALS or words[place][:1].isdecimal() else None
-        if found is not None and (found.unit or words[place].isdecimal()) and found.value <= 31:
+        place = self._skip_the(end + (words[end] in ("-", "/") and self.tokens.joins(end + 1)))
+        named = words[place].isdecimal() or words[place] in CARDINALS or words[place] in ORDINALS
+        found = read_number(self.tokens, place) if named or words[place][:1].isdecimal() else None
+        if found is not None and (found.unit or named) and found.value <= 31:
             return self._date(at, found.end, month, int(found.value))
         if year := self._read_year(end):
             return _month(at, end + 1 + (words[end] in (",", "of")), year, month, 0.9)
@@ -438,7 +450,13 @@ class Times:
         month, day = (second, first) if first > 12 or (order == "DMY" and second <= 12) else (first, second)
         certainty = 0.95 if is_sure else 0.9 if order else 0.5
         if year:
-            return _day(at, end, date(int(year) + (2000 if len(year) == 2 else 0), month, day), certainty, "year")
+            return _day(
+                at,
+                end,
+                date(int(year) + (0 if len(year) == 4 else 2000 if int(year) < 70 else 1900), month, day),
+                certainty,
+                "year",
+            )
         is_told = at > 0 and self.words[at - 1] in _BEFORE_DATE
         near = self._date(at, end, month, day)
         return near and replace(near, certainty=certainty if is_told else 0.8 * certainty)
@@ -508,6 +526,7 @@ class Times:
 
     def _merge_clocks(self, first: Reading, last: Reading) -> Reading | None:
         """Decide both times together: 11 to 2 pm begins in the morning, 3 to 5 pm does not."""
+        first, last = (self._settle(one) if one.unit else one for one in (first, last))
         if first.is_open and last.is_open:
             first = self._settle(replace(first, unit=first.unit or last.unit))
             last = replace(last, certainty=min(first.certainty, last.certainty))
