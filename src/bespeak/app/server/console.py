@@ -20,6 +20,7 @@ from bespeak.faces.console.application import PATH, Access, ConsoleApplication, 
 from bespeak.faces.console.contract import describe_endpoint, list_endpoints
 from bespeak.faces.console.exchanges import Asked, is_irreversible, make_exchange
 from bespeak.faces.console.live import Live
+from bespeak.faces.console.panels import Work
 from bespeak.faces.http.asgi import Application
 from bespeak.faces.http.dispatched import DispatchBackend
 from bespeak.faces.http.face import Origins
@@ -76,6 +77,7 @@ class _Views:
         self._publishing = publishing
         self._settings = settings
         self._access = access
+        self._work = Work(self._server)
 
     def table(self) -> dict[str, View]:
         return {
@@ -83,9 +85,16 @@ class _Views:
             "endpoints": View(self._endpoints),
             "endpoint": View(self._endpoint),
             "exchange": View(self._exchange, acts=True),
+            "panel": View(self._panel, change=self._act),
         }
 
-    async def _session(self, _: Visit) -> Mapping[str, Any]:
+    async def _panel(self, visit: Visit) -> Any:
+        return await self._work.show(visit.given, self._access.rights(visit.caller), visit.caller)
+
+    async def _act(self, visit: Visit) -> Any:
+        return await self._work.act(visit.given, self._access.rights(visit.caller), visit.caller)
+
+    async def _session(self, visit: Visit) -> Mapping[str, Any]:
         routes = self._server.routes
         identity = routes.service.identity
         reach = reach_of(routes, self._assembly.web, self._publishing)
@@ -103,6 +112,8 @@ class _Views:
             "mcp": reach.mcp,
             "workers": self._settings.workers,
             "path": PATH,
+            "can": self._access.rights(visit.caller),
+            "panels": self._work.names(),
         }
 
     async def _endpoints(self, _: Visit) -> list[Any]:

@@ -347,13 +347,17 @@ class ReadProposal(Command, frozen=True):
 
 
 class ListProposals(Command, frozen=True):
+    """List proposals, oldest first."""
+
     state: str | None = None  # state to list; None for all
     limit: int = 100
+    after: tuple[float, str] = (0.0, "")  # time and id of the last proposal of the previous page
 
     def steps(self) -> Result[list[ProposalRow]]:
-        where = "" if self.state is None else f"WHERE {_STATE} = ? "
-        sql = f"SELECT {_COLUMNS} FROM proposals {where}ORDER BY created, proposal_id LIMIT ?"
-        return read_all(_proposal, sql, *(() if self.state is None else (self.state,)), self.limit)
+        of, states = ("", ()) if self.state is None else (f"{_STATE} = ? AND ", (self.state,))
+        where = f"{of}(created, proposal_id) > (?, ?)"
+        sql = f"SELECT {_COLUMNS} FROM proposals WHERE {where} ORDER BY created, proposal_id LIMIT ?"
+        return read_all(_proposal, sql, *states, *self.after, self.limit)
 
 
 class ListChanges(Command, frozen=True):
