@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
+from bespeak.contract.extensions import Lazy
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.messages import Connection, Request, Response
@@ -165,6 +166,18 @@ class Panel:
     """Returns the blocks about the row of a key; None if there is no such thing."""
     act: Mapping[str, Act] = field(default_factory=dict)
     """Carries out actions, by name; returns why one is refused."""
+
+
+def panel_in(place: str, name: str, title: str, *, one: bool = False, act: Iterable[str] = ()) -> Panel:
+    """Return a panel whose functions are in `panel.py` beside a module: `show`, perhaps `show_one`, and its actions."""
+    module = f"{place.rpartition('.')[0]}.panel"
+    return Panel(
+        name=name,
+        title=title,
+        show=Lazy(module, "show"),
+        show_one=Lazy(module, "show_one") if one else None,
+        act={action: Lazy(module, action) for action in act},
+    )
 
 
 def cells(*values: Any) -> list[Any]:

@@ -73,7 +73,7 @@ async def test_an_accepted_case_is_decided_and_recorded_once() -> None:
         assert len(await records(kept.store)) == int(kept.bench.server.audited)
         if kept.bench.server.audited:
             [record] = await records(kept.store)
-            assert record["input"]["decided_by"] == "ann"
+            assert record["extra"]["input"]["decided_by"] == "ann"
         assert (await kept.store.do(UseCase("conf-1", "d1", AGENT)))[0].state == "executed"
 
 

@@ -314,6 +314,16 @@ class RevokeSynthesis(Command, frozen=True):
         return (yield from _change(self.proposal_id, changes, REVOKED, self.decided_by, self.reason, REVOKED_FOR))
 
 
+REFUSALS: Final = {
+    "not-found": "proposal {0!r} not found; see `bespeak proposals list --state all`",
+    "ended": "the session of {0} has ended; the agent must propose again",
+    "expired": "{0} has expired; the agent must propose again",
+    "decided": "{0} is {state} already, by {by}",
+    "not-approved": "{0} is {state}; only an approved proposal can be published or revoked",
+}
+"""Why a decision was not carried out, by the reason of its Conflict."""
+
+
 class UseSynthesis(Command, frozen=True):
     """Check that a synthesis still lives; each use extends one that ends after a time without use."""
 

@@ -12,6 +12,7 @@ from bespeak.extensions.semantics.knowledge import open_registry, read_trust
 from bespeak.extensions.semantics.layer import check_extra
 from bespeak.extensions.semantics.settings import semantic_settings
 from bespeak.runtime.extension import Anchor, BuiltIn, Extension, Floor, Gate, Opening
+from bespeak.runtime.panels import panel_in
 
 _EXTENDED: Final = {"DISCOVER": methods.discovering, "DESCRIBE": methods.describing, "PROPOSE": methods.proposing}
 
@@ -67,4 +68,5 @@ semantics: Final = Extension(
     floor=_extend,
     endpoints=_endpoints,
     open=_open,
+    panels=(panel_in(__name__, "meaning", "Meaning", one=True),),
 )
