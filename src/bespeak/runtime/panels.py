@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bespeak.runtime.server import Server
 
 MOST_ROWS: Final = 200  # rows of one table; more are on its next page
+_FOREVER: Final = 250_000_000_000.0  # seconds: times from here on cannot be written
 _LONGEST: Final = 300  # characters of a cell
 _LONGEST_TEXT: Final = 64 * 1024
 _LONGEST_REASON: Final = 1000
@@ -191,7 +192,7 @@ def _cut(text: str) -> str:
 
 def written(moment: float | None) -> str | None:
     """Write a time; None if there is none, or never comes."""
-    return None if moment is None or moment >= 1e14 else write_instant(moment)
+    return None if moment is None or moment >= _FOREVER else write_instant(moment)
 
 
 def facts(title: str, command: str = "", **named: Any) -> FactsBlock:
@@ -209,6 +210,10 @@ def json_text(title: str, value: Any, command: str = "") -> TextBlock:
     return text(title, msgspec.json.format(msgspec.json.encode(value)).decode(), command)
 
 
+class CursorError(Exception):
+    """A text is not a cursor that a page has given."""
+
+
 def page(found: Sequence[ItemT], mark: Callable[[ItemT], tuple[Any, ...]]) -> tuple[Sequence[ItemT], str | None]:
     """Return the rows of a page, and the cursor of the next one; one row more than a page has been read."""
     shown = found[:MOST_ROWS]
@@ -216,10 +221,13 @@ def page(found: Sequence[ItemT], mark: Callable[[ItemT], tuple[Any, ...]]) -> tu
 
 
 def read_cursor(after: str, first: tuple[Any, ...]) -> Any:
-    """Read a cursor as a value like `first`, which an empty one means; raise ValueError for any other text."""
+    """Read a cursor as a value like `first`, which an empty one means; raise CursorError for any other text."""
     if not after:
         return first
-    return msgspec.json.decode(after, type=tuple[tuple(type(one) for one in first)])  # type: ignore[misc]
+    try:
+        return msgspec.json.decode(after, type=tuple[tuple(type(one) for one in first)])  # type: ignore[misc]
+    except (msgspec.DecodeError, ValueError):
+        raise CursorError from None
 
 
 def check_fields(key: str, fields: Iterable[str]) -> Fault | None:

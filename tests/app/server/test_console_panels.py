@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.console import Mounted, code_of
+from tests.console import FIND, Mounted, code_of
 from tests.service import AGENT, echo, make_endpoint
 from tests.stateful import audited_backend, keeping
 
 from bespeak.contract.policy import Policies
+from bespeak.contract.standard.methods import choose_methods
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.protocol.exchange.principal import derived_id
 from bespeak.runtime.extension import Extension
 from bespeak.runtime.panels import Panel, PanelRequest, TableBlock, TableRow
@@ -21,6 +24,7 @@ from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.commands.agents import AddApiKey
 from bespeak.state.store.commands.audit import LatestAudit
 from bespeak.state.store.commands.cases import OpenCase, ReadCase, UseCase
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 __all__ = ["audited_backend"]
@@ -188,3 +192,35 @@ async def test_an_extension_brings_its_own_panel_and_its_texts_are_data() -> Non
 async def test_without_a_store_there_are_no_panels() -> None:
     session = (await Mounted().ask("api/session")).json()
     assert (session["panels"], session["can"]) == ([], ["read", "act"])
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.process)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_store"))
+    return str(tmp_path / "store.db")
+
+
+async def test_every_panel_and_its_next_page_are_read_from_both_stores(place: str) -> None:
+    store = open_store(place)
+    fields: dict[str, Any] = {"methods": choose_methods(("*",)), "semantic": SemanticSettings()}
+    policies = Policies(scope_required_for_invocation=False, synthesis_enabled=True)
+    cursors = {"agents": '["",""]', "audit": "[99]", "payments": "[99]", "meaning": "[0]", "deliveries": ""}
+    try:
+        async with keeping(FIND, store=store, policies=policies, **fields) as kept:
+            await open_cases(store)
+            console = Mounted(bench=kept.bench)
+            names = [one["name"] for one in (await console.ask("api/session")).json()["panels"]]
+            kernel, brought = ["cases", "agents", "audit"], ["meaning", "payments", "proposals", "deliveries"]
+            assert names == [*kernel, *brought, "queues", "workflows"]
+            for name in names:
+                blocks = await console.panel(name)
+                assert all({"kind", "title"} <= block.keys() for block in blocks)
+                after = cursors.get(name, '[0.0,""]')
+                assert await console.panel(name, after=after) == blocks, name
+            assert (await console.act("cases", "reject", "esc-1")).status_code == 200
+            assert code_of(await console.act("workflows", "pause", "x")) == (404, "not-found")
+            assert code_of(await console.act("proposals", "approve", "x")) == (404, "not-found")
+            assert code_of(await console.act("queues", "retry", "x")) == (404, "not-found")
+    finally:
+        await store.close()

@@ -18,6 +18,7 @@ from bespeak.runtime.panels import (
     SHOW,
     Action,
     Block,
+    CursorError,
     Decider,
     Deed,
     Panel,
@@ -81,7 +82,7 @@ class Work:
         try:
             request = PanelRequest(self._server, self._server.store, key, given.get("after", ""))
             found = await (panel.show_one or panel.show)(request) if key else await panel.show(request)
-        except (msgspec.DecodeError, ValueError):
+        except CursorError:
             return Fault("after must be a cursor that the page before has given.", "after")
         if found is None:
             return not_found("row", key)
