@@ -46,6 +46,7 @@ class View(NamedTuple):
     answer: Callable[[Visit], Awaitable[Any]]
     """Returns JSON data or a text; a Fault if the request is not valid, or a Refused."""
     acts: bool = False  # True if it changes something or calls an endpoint: POST, for those who may act
+    asks: bool = False  # True if it takes a body and changes nothing: POST, for those who may read
     change: Callable[[Visit], Awaitable[Any]] | None = None  # answers POST at a resource that is also read by GET
 
     def for_method(self, method: str) -> View:
@@ -140,12 +141,13 @@ class ConsoleApplication:
         acts = view is not None and view.acts
         admitted = await self._access.admit(scope, headers, ACT_SCOPE if acts else READ_SCOPE)
         refused, caller = (admitted, None) if isinstance(admitted, Refused) else (None, admitted)
-        if refused is None and scope["method"] != ("POST" if acts else "GET"):
-            message = f"Use {'POST' if acts else 'GET'} here."
+        method = "POST" if acts or (view is not None and view.asks) else "GET"
+        if refused is None and scope["method"] != method:
+            message = f"Use {method} here."
             refused = Refused(status.METHOD_NOT_ALLOWED, "method-not-allowed", message)
         if refused is not None:
             return _refuse(refused)
-        given = await self._read(scope, headers, receive, acts=acts)
+        given = await self._read(scope, headers, receive, has_body=method == "POST")
         if isinstance(given, Refused):
             return _refuse(given)
         if name == "live":
@@ -166,9 +168,9 @@ class ConsoleApplication:
         return self._files[name.removeprefix("/") or "index.html"].answer(headers)
 
     async def _read(
-        self, scope: Scope, headers: Mapping[str, str], receive: Receive, *, acts: bool
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, *, has_body: bool
     ) -> Mapping[str, Any] | Refused:
-        if not acts:
+        if not has_body:
             try:
                 pairs = parse_qsl(scope["query_string"].decode("ascii"), True, max_num_fields=_MOST_FIELDS)
             except ValueError:
