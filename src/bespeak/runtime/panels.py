@@ -59,49 +59,49 @@ _BY: Final = Field("by", "Your name", required=True)
 DECISION: Final = (_BY, Field("reason", "Reason"))  # fields of decisions; callers with a credential have a name
 
 
-class TableRow(msgspec.Struct, frozen=True, omit_defaults=True):
+class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     key: str
     cells: list[Any]
     actions: tuple[str, ...] = ()
     state: str = ""
 
 
-class TableBlock(msgspec.Struct, frozen=True, tag_field="kind", tag="table", omit_defaults=True):
+class Table(msgspec.Struct, frozen=True, tag_field="kind", tag="table", omit_defaults=True):
     title: str
     columns: tuple[str, ...]
-    rows: list[TableRow]
+    rows: list[Row]
     actions: Mapping[str, Action] = {}
     next: str | None = None  # cursor of the next page; None if this is the last one
     empty: str = ""  # what is said in place of rows
     command: str = ""  # command that shows the same
 
 
-class FactsBlock(msgspec.Struct, frozen=True, tag_field="kind", tag="facts", omit_defaults=True):
+class Facts(msgspec.Struct, frozen=True, tag_field="kind", tag="facts", omit_defaults=True):
     title: str
     facts: dict[str, Any]
     command: str = ""
 
 
-class TextBlock(msgspec.Struct, frozen=True, tag_field="kind", tag="text", omit_defaults=True):
+class Text(msgspec.Struct, frozen=True, tag_field="kind", tag="text", omit_defaults=True):
     title: str
     text: str
     command: str = ""
 
 
-class GraphNode(msgspec.Struct, frozen=True):
+class Node(msgspec.Struct, frozen=True):
     id: str
     label: str
     state: str = ""
 
 
-class GraphBlock(msgspec.Struct, frozen=True, tag_field="kind", tag="graph", omit_defaults=True):
+class Graph(msgspec.Struct, frozen=True, tag_field="kind", tag="graph", omit_defaults=True):
     title: str
-    nodes: list[GraphNode]
+    nodes: list[Node]
     edges: list[tuple[str, ...]]  # from, to, and perhaps a label
     command: str = ""
 
 
-Block = TableBlock | FactsBlock | TextBlock | GraphBlock
+Block = Table | Facts | Text | Graph
 
 
 class Decider(NamedTuple):
@@ -186,6 +186,10 @@ def cells(*values: Any) -> list[Any]:
     return [_cut(printable(value)) if isinstance(value, str) else value for value in values]
 
 
+def row(key: str, *values: Any, actions: Iterable[str] = (), state: str = "") -> Row:
+    return Row(key, cells(*values), tuple(actions), state)
+
+
 def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
@@ -195,18 +199,18 @@ def written(moment: float | None) -> str | None:
     return None if moment is None or moment >= _FOREVER else write_instant(moment)
 
 
-def facts(title: str, command: str = "", **named: Any) -> FactsBlock:
+def facts(title: str, command: str = "", **named: Any) -> Facts:
     """Return a block of the values that are not None; `_` in their names is shown as a space."""
     given = {name: value for name, value in named.items() if value is not None}
-    return FactsBlock(title, dict(zip(given, cells(*given.values()), strict=True)), command)
+    return Facts(title, dict(zip(given, cells(*given.values()), strict=True)), command)
 
 
-def text(title: str, content: str, command: str = "") -> TextBlock:
+def text(title: str, content: str, command: str = "") -> Text:
     more = f"\n… and {len(content) - _LONGEST_TEXT:,} characters" if len(content) > _LONGEST_TEXT else ""
-    return TextBlock(title, "\n".join(map(printable, content[:_LONGEST_TEXT].split("\n"))) + more, command)
+    return Text(title, "\n".join(map(printable, content[:_LONGEST_TEXT].split("\n"))) + more, command)
 
 
-def json_text(title: str, value: Any, command: str = "") -> TextBlock:
+def json_text(title: str, value: Any, command: str = "") -> Text:
     return text(title, msgspec.json.format(msgspec.json.encode(value)).decode(), command)
 
 

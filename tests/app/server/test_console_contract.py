@@ -1,4 +1,4 @@
-"""The contract in the console: its faces with their sizes, findings with source frames, the catalog and a comparison."""
+"""The contract in the console: its faces with sizes, findings with source frames, the catalog and a comparison."""
 
 from __future__ import annotations
 
@@ -11,15 +11,30 @@ from typing import Any
 import pytest
 from tests.cases import rows
 from tests.console import BOOK, FETCH, FIND, Mounted, code_of
-from tests.service import echo, make_endpoint
+from tests.service import Bench, echo, make_endpoint
 from tests.stateful import keeping
 
+from bespeak.app.server.assembly import assemble
+from bespeak.app.server.target import load_target
 from bespeak.contract.endpoint import Deprecation
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.mcp_tool import make_tools
-from bespeak.text.source.tree import Location
 
 pytestmark = pytest.mark.anyio
+ROOMS = """from typing import Any
+
+from bespeak import App
+
+app = App("Rooms", server_id="rooms.example", operator="o", contact="c@rooms.example")
+
+@app.endpoint("FIND", "/rooms", impact="informational")
+async def find_rooms(beds: int) -> dict[str, Any]:
+    \"\"\"Find rooms with enough beds.
+
+    Outcome: The rooms are listed.
+    \"\"\"
+    return {}
+"""
 STORED = replace(
     make_endpoint("FIND", "/pools", echo), handler=RegisteredFunction(function="tests.service.echo", target=echo)
 )
@@ -54,15 +69,14 @@ async def test_faces_are_made_again_after_the_contract_has_changed() -> None:
 
 async def test_findings_of_the_running_service_have_their_rule_and_the_line_of_their_source(tmp_path: Path) -> None:
     source = tmp_path / "rooms.py"
-    source.write_text("first = 1\n@app.endpoint('FIND', '/get-rooms')\ndef find(): ...\n")
-    placed = replace(make_endpoint("FIND", "/rooms", echo), location=Location(str(source), 2, 1), description="")
-    console = Mounted(placed)
-    report = (await console.ask("api/lint")).json()
+    source.write_text(ROOMS)
+    target = load_target(str(source))
+    report = (await Mounted(bench=Bench(assemble(target.service))).ask("api/lint")).json()
     assert report["command"] == "bespeak lint TARGET --format json"
-    found = [one for one in report["findings"] if one["file"].endswith("rooms.py")]
-    assert found
-    assert all({"rule", "severity", "message", "line"} <= one.keys() for one in found)
-    assert any("@app.endpoint" in one["frame"] for one in found)
+    [found] = [one for one in report["findings"] if one["rule"] == "H708"]
+    assert (found["severity"], found["line"], found["help"] != "") == ("warning", 6, True)
+    assert found["file"].endswith("rooms.py")
+    assert "find_rooms" in found["frame"]
 
 
 async def test_the_catalog_tells_which_verbs_are_in_use_and_what_is_deprecated() -> None:

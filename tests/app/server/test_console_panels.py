@@ -17,7 +17,7 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.protocol.exchange.principal import derived_id
 from bespeak.runtime.extension import Extension
-from bespeak.runtime.panels import Panel, PanelRequest, TableBlock, TableRow
+from bespeak.runtime.panels import Panel, PanelRequest, Row, Table
 from bespeak.state.audit.record import payload_of
 from bespeak.state.identity.api_keys import make_key
 from bespeak.state.identity.settings import AuthSettings
@@ -176,8 +176,8 @@ async def test_agents_and_their_grants_are_listed_without_their_keys() -> None:
 
 
 async def test_an_extension_brings_its_own_panel_and_its_texts_are_data() -> None:
-    async def show(request: PanelRequest) -> list[TableBlock]:
-        return [TableBlock("Parcels", ("What",), [TableRow("1", [HOSTILE])])]
+    async def show(request: PanelRequest) -> list[Table]:
+        return [Table("Parcels", ("What",), [Row("1", [HOSTILE])])]
 
     parcels = Extension(name="parcels", panels=(Panel(name="parcels", title="Parcels", show=show),))
     async with keeping(extensions=(parcels,)) as kept:

@@ -239,7 +239,7 @@ def list_faces(
         return {"tools": [tool.entry for tool in offered.values()]}
 
     def encoded(make: Callable[[], Any]) -> Callable[[], bytes]:
-        return lambda: msgspec.json.format(msgspec.json.encode(make()))
+        return lambda: msgspec.json.encode(make())
 
     manifest = PublishedFace(
         *("manifest", "DISCOVER /", MEDIA_MANIFEST),

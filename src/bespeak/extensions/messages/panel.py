@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bespeak.extensions.messages.store import CountOutbox
-from bespeak.runtime.panels import Block, PanelRequest, TableBlock, TableRow, cells, written
+from bespeak.runtime import panels
 
 
-async def show(request: PanelRequest) -> list[Block]:
+async def show(request: panels.PanelRequest) -> list[panels.Block]:
     found = await request.store.read(CountOutbox())
     rows = [
-        TableRow(one.topic, cells(one.topic, one.waiting, one.due, one.attempts, written(one.oldest))) for one in found
+        panels.row(one.topic, one.topic, one.waiting, one.due, one.attempts, panels.written(one.oldest))
+        for one in found
     ]
     columns = ("Topic", "Waiting", "Due now", "Most attempts", "Oldest since")
-    return [TableBlock("Outbox", columns, rows, empty="Everything is sent.", command="bespeak store show")]
+    return [panels.Table("Outbox", columns, rows, empty="Everything is sent.", command="bespeak store show")]

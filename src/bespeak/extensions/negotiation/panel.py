@@ -14,29 +14,9 @@ from bespeak.extensions.negotiation.evaluation import POLICY
 from bespeak.extensions.negotiation.store import ProposalRow
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime import panels
 from bespeak.runtime.additions import read_endpoint
-from bespeak.runtime.panels import (
-    DECISION,
-    MOST_ROWS,
-    SHOW,
-    Action,
-    Block,
-    Deed,
-    GraphBlock,
-    GraphNode,
-    PanelRequest,
-    TableBlock,
-    TableRow,
-    cells,
-    conflicting,
-    facts,
-    json_text,
-    not_found,
-    page,
-    read_cursor,
-    text,
-    written,
-)
+from bespeak.runtime.panels import cells
 from bespeak.state.store.store import Conflict
 
 _EVALUATIONS: Final = (  # AGTP-API 10.3
@@ -50,38 +30,50 @@ _EVALUATIONS: Final = (  # AGTP-API 10.3
 )
 _PASSED, _REFUSED, _OPEN, _WAITING = "passed", "refused", "not reached", "waiting"
 _ACTIONS: Final = {
-    SHOW: Action("Show", command="bespeak proposals show KEY"),
-    "approve": Action("Approve", DECISION, danger=True, command="bespeak proposals approve KEY --by NAME"),
-    "reject": Action("Reject", DECISION, danger=True, command="bespeak proposals reject KEY --by NAME"),
-    "revoke": Action("Revoke", DECISION, danger=True, command="bespeak proposals revoke KEY --by NAME"),
+    panels.SHOW: panels.Action("Show", command="bespeak proposals show KEY"),
+    "approve": panels.Action(
+        "Approve", panels.DECISION, danger=True, command="bespeak proposals approve KEY --by NAME"
+    ),
+    "reject": panels.Action("Reject", panels.DECISION, danger=True, command="bespeak proposals reject KEY --by NAME"),
+    "revoke": panels.Action("Revoke", panels.DECISION, danger=True, command="bespeak proposals revoke KEY --by NAME"),
 }
 _OFFERED: Final = {kept.PENDING: ("approve", "reject"), kept.APPROVED: ("revoke",)}
 _COLUMNS: Final = ("Endpoint", "Agent", "Since", "Until", "Kept", "Decided by")
 _COMMAND: Final = "bespeak proposals list"
 
 
-async def show(request: PanelRequest) -> list[Block]:
-    after = read_cursor(request.after, (0.0, ""))
-    pending = kept.ListProposals(kept.PENDING, MOST_ROWS + 1, after)
-    shown, rest = page(await request.store.read(pending), lambda row: (row.created, row.proposal_id))
+async def show(request: panels.PanelRequest) -> list[panels.Block]:
+    after = panels.read_cursor(request.after, (0.0, ""))
+    pending = kept.ListProposals(kept.PENDING, panels.MOST_ROWS + 1, after)
+    shown, rest = panels.page(await request.store.read(pending), lambda row: (row.created, row.proposal_id))
     nothing = "No proposal waits for an operator."
-    blocks: list[Block] = [
-        TableBlock("Waiting for an operator", _COLUMNS, [_row(one) for one in shown], _ACTIONS, rest, nothing, _COMMAND)
+    blocks: list[panels.Block] = [
+        panels.Table(
+            "Waiting for an operator", _COLUMNS, [_row(one) for one in shown], _ACTIONS, rest, nothing, _COMMAND
+        )
     ]
     for title, state in (("In use", kept.APPROVED), ("Rejected", kept.REJECTED), ("Revoked", kept.REVOKED)):
-        found = await request.store.read(kept.ListProposals(state, MOST_ROWS))
+        found = await request.store.read(kept.ListProposals(state, panels.MOST_ROWS))
         rows, command = [_row(one) for one in found], f"{_COMMAND} --state {state}"
-        blocks.append(TableBlock(title, _COLUMNS, rows, _ACTIONS, empty="None.", command=command))
+        blocks.append(panels.Table(title, _COLUMNS, rows, _ACTIONS, empty="None.", command=command))
     return blocks
 
 
-def _row(row: ProposalRow) -> TableRow:
+def _row(row: ProposalRow) -> panels.Row:
     lasts = "for all" if row.published else "for a time" if row.persistent else "in its session"
-    told = (f"{row.method} {row.path}", row.agent_id[:12], written(row.created), written(row.expires), lasts)
-    return TableRow(row.proposal_id, cells(*told, row.decided_by), (SHOW, *_OFFERED.get(row.state, ())), row.state)
+    told = (
+        f"{row.method} {row.path}",
+        row.agent_id[:12],
+        panels.written(row.created),
+        panels.written(row.expires),
+        lasts,
+    )
+    return panels.row(
+        row.proposal_id, *told, row.decided_by, actions=(panels.SHOW, *_OFFERED.get(row.state, ())), state=row.state
+    )
 
 
-async def show_one(request: PanelRequest) -> list[Block] | None:
+async def show_one(request: panels.PanelRequest) -> list[panels.Block] | None:
     """Show a proposal: its evaluations, the plan as a drawing, and the contract."""
     row: ProposalRow | None = await request.store.read(kept.ReadProposal(kept.proposal_id_of(request.key)))
     if row is None:
@@ -90,8 +82,8 @@ async def show_one(request: PanelRequest) -> list[Block] | None:
     document = msgspec.json.decode(row.document)
     refusal = document.get("refusal", {})
     stored = read_endpoint(row.document, row.proposal_id)[0] if "recipe" in document else None
-    blocks: list[Block] = [
-        facts(
+    blocks: list[panels.Block] = [
+        panels.facts(
             f"{row.method} {row.path}"[:120],
             command,
             state=row.state,
@@ -99,26 +91,26 @@ async def show_one(request: PanelRequest) -> list[Block] | None:
             synthesis=None if stored is None else row.synthesis_id,
             agent=row.agent_id,
             session=row.session_id or None,
-            created=written(row.created),
-            expires=written(row.expires),
+            created=panels.written(row.created),
+            expires=panels.written(row.expires),
             published=True if row.published else None,
             decided_by=row.decided_by,
             reason=row.reason or refusal.get("explanation"),
         ),
-        TableBlock("Evaluations", ("Evaluation", "Asks"), list(_evaluations(row, refusal)), command=command),
-        TableBlock("This proposal", _COLUMNS, [_row(row)], _ACTIONS, command=command),
+        panels.Table("Evaluations", ("Evaluation", "Asks"), list(_evaluations(row, refusal)), command=command),
+        panels.Table("This proposal", _COLUMNS, [_row(row)], _ACTIONS, command=command),
     ]
     if stored is not None:
         assert stored.recipe is not None, "every synthesis has its recipe"
         blocks.insert(2, _draw(stored.recipe, f"{row.method} {row.path}", command))
-        blocks.append(text("Plan", "\n".join(stored.explanation), command))
-        blocks.append(json_text("Contract", project_endpoint(stored.endpoint), command))
+        blocks.append(panels.text("Plan", "\n".join(stored.explanation), command))
+        blocks.append(panels.json_text("Contract", project_endpoint(stored.endpoint), command))
     elif refusal:
-        blocks.append(json_text("Refusal", refusal, command))
+        blocks.append(panels.json_text("Refusal", refusal, command))
     return blocks
 
 
-def _evaluations(row: ProposalRow, refusal: dict[str, Any]) -> Iterator[TableRow]:
+def _evaluations(row: ProposalRow, refusal: dict[str, Any]) -> Iterator[panels.Row]:
     """Yield the seven evaluations. A proposal that fails one of the first five is answered and not kept."""
     capability, policy = _PASSED, _PASSED
     if row.state == kept.PENDING:
@@ -131,17 +123,17 @@ def _evaluations(row: ProposalRow, refusal: dict[str, Any]) -> Iterator[TableRow
         policy = _REFUSED
     verdicts = (*[_PASSED] * 5, capability, policy)
     for number, ((name, asks), verdict) in enumerate(zip(_EVALUATIONS, verdicts, strict=True), 1):
-        yield TableRow(str(number), [f"{number}. {name}", asks], state=verdict)
+        yield panels.Row(str(number), [f"{number}. {name}", asks], state=verdict)
 
 
-def _draw(recipe: Recipe, proposed: str, command: str) -> GraphBlock:
+def _draw(recipe: Recipe, proposed: str, command: str) -> panels.Graph:
     """Draw a plan: where the input of each step comes from. Steps that use no other come after the proposal."""
-    nodes = [GraphNode("0", cells(proposed)[0], "proposed")]
+    nodes = [panels.Node("0", cells(proposed)[0], "proposed")]
     edges: list[tuple[str, ...]] = []
     names: dict[str, str] = {}
     for number, step in enumerate(recipe.steps, 1):
         node = str(number)
-        nodes.append(GraphNode(node, cells(f"{step.method} {step.path or '/'}")[0], "each" if step.for_each else ""))
+        nodes.append(panels.Node(node, cells(f"{step.method} {step.path or '/'}")[0], "each" if step.for_each else ""))
         sources = [*step.input.items(), *([("each", step.for_each)] if step.for_each is not None else [])]
         found: dict[str, list[str]] = {}
         for target, source in sources:
@@ -150,15 +142,17 @@ def _draw(recipe: Recipe, proposed: str, command: str) -> GraphBlock:
         edges += [(before, node, cells(", ".join(targets))[0]) for before, targets in found.items()] or [("0", node)]
         if step.output is not None:
             names[step.output] = node
-    return GraphBlock("Plan", nodes, edges, command)
+    return panels.Graph("Plan", nodes, edges, command)
 
 
-def _decide(verb: str, decision: Callable[[Deed, str], Any]) -> Callable[[Deed], Awaitable[Refused | None]]:
-    async def decide(deed: Deed) -> Refused | None:
+def _decide(
+    verb: str, decision: Callable[[panels.Deed, str], Any]
+) -> Callable[[panels.Deed], Awaitable[Refused | None]]:
+    async def decide(deed: panels.Deed) -> Refused | None:
         proposal_id = kept.proposal_id_of(deed.key)
         row: ProposalRow | None = await deed.store.read(kept.ReadProposal(proposal_id))
         if row is None:
-            return not_found("proposal", deed.key)
+            return panels.not_found("proposal", deed.key)
         if row.agent_id.casefold() in deed.by.parties:
             message = f"{proposal_id} must be decided by someone else: {deed.by.name[:64]} has proposed it."
             return Refused(status.FORBIDDEN, "own-proposal", message)
@@ -167,12 +161,12 @@ def _decide(verb: str, decision: Callable[[Deed, str], Any]) -> Callable[[Deed],
         if not isinstance(done, Conflict):
             return None
         state, by = done.details.get("state"), done.details.get("decided_by") or "the server"
-        return conflicting(kept.REFUSALS[done.reason].format(proposal_id, state=state, by=by) + ".", done.reason)
+        return panels.conflicting(kept.REFUSALS[done.reason].format(proposal_id, state=state, by=by) + ".", done.reason)
 
     return decide
 
 
-def _deciding(state: str) -> Callable[[Deed, str], Any]:
+def _deciding(state: str) -> Callable[[panels.Deed, str], Any]:
     return lambda deed, proposal_id: kept.DecideProposal(proposal_id, state, deed.by.written, deed.reason)
 
 

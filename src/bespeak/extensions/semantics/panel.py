@@ -9,55 +9,42 @@ from bespeak.extensions.semantics.store import (
     ListMappedCalls,
     ReadArtifact,
 )
-from bespeak.runtime.panels import (
-    MOST_ROWS,
-    SHOW,
-    Action,
-    Block,
-    PanelRequest,
-    TableBlock,
-    TableRow,
-    cells,
-    json_text,
-    page,
-    read_cursor,
-    text,
-    written,
-)
+from bespeak.runtime import panels
+from bespeak.runtime.panels import cells
 
 _COMMAND = "bespeak semantic list"
 
 
-async def show(request: PanelRequest) -> list[Block]:
-    (since,) = read_cursor(request.after, (0,))
-    found: list[ArtifactRow] = await request.store.read(ListArtifacts(None, since, MOST_ROWS + 1))
+async def show(request: panels.PanelRequest) -> list[panels.Block]:
+    (since,) = panels.read_cursor(request.after, (0,))
+    found: list[ArtifactRow] = await request.store.read(ListArtifacts(None, since, panels.MOST_ROWS + 1))
     confirmed: dict[str, str] = await request.store.read(ListConfirmed())
-    shown, rest = page(found, lambda row: (row.revision,))
+    shown, rest = panels.page(found, lambda row: (row.revision,))
     rows = [
-        TableRow(
+        panels.Row(
             f"{row.kind} {row.version} {row.id}",
             cells(row.kind, row.id, row.version, row.signer or "unsigned", confirmed.get(row.digest), row.actor)
-            + cells(written(row.registered)),
-            (SHOW,),
+            + cells(panels.written(row.registered)),
+            (panels.SHOW,),
             "confirmed" if row.digest in confirmed else "",
         )
         for row in shown
     ]
     calls = [
-        TableRow(f"{one.source} {one.target}", cells(one.source, one.target, one.succeeded, one.failed))
-        for one in await request.store.read(ListMappedCalls(MOST_ROWS))
+        panels.row(f"{one.source} {one.target}", one.source, one.target, one.succeeded, one.failed)
+        for one in await request.store.read(ListMappedCalls(panels.MOST_ROWS))
     ]
     columns = ("Kind", "Name", "Version", "Signed by", "Confirmed by", "From", "Since")
-    actions = {SHOW: Action("Show", command="bespeak semantic show NAME --version VERSION --kind KIND")}
+    actions = {panels.SHOW: panels.Action("Show", command="bespeak semantic show NAME --version VERSION --kind KIND")}
     return [
-        TableBlock("Registered", columns, rows, actions, rest, "Nothing is registered.", _COMMAND),
-        TableBlock(
+        panels.Table("Registered", columns, rows, actions, rest, "Nothing is registered.", _COMMAND),
+        panels.Table(
             "Mapped calls", ("From", "To", "Succeeded", "Failed"), calls, empty="No call was mapped.", command=_COMMAND
         ),
     ]
 
 
-async def show_one(request: PanelRequest) -> list[Block] | None:
+async def show_one(request: panels.PanelRequest) -> list[panels.Block] | None:
     """Show an ontology, an alignment or a context; its key is kind, version and name."""
     kind, _, rest = request.key.partition(" ")
     version, _, name = rest.partition(" ")
@@ -69,6 +56,6 @@ async def show_one(request: PanelRequest) -> list[Block] | None:
     command = f"bespeak semantic show {name} --version {version} --kind {kind}"
     content = found.content.decode(errors="replace")
     return [
-        json_text("About it", found.row.document(), command),
-        text("Content", content, f"{command} --content"),
+        panels.json_text("About it", found.row.document(), command),
+        panels.text("Content", content, f"{command} --content"),
     ]

@@ -13,7 +13,7 @@ from bespeak.contract.http_route import http_route
 from bespeak.contract.schema.view import sample
 from bespeak.documents.projections.reference.calls import Reach, write_calls
 from bespeak.protocol.exchange.principal import ANONYMOUS
-from bespeak.runtime.panels import MOST_ROWS, Block, TableBlock, TableRow, cells, facts
+from bespeak.runtime import panels
 from bespeak.runtime.route_table import RouteTable
 
 
@@ -64,7 +64,7 @@ def describe_endpoint(routes: RouteTable, method: str, path: str, reach: Reach) 
     }
 
 
-def show_catalog(routes: RouteTable) -> list[Block]:
+def show_catalog(routes: RouteTable) -> list[panels.Block]:
     """Return the verbs in use, with what is deprecated of the catalog and of the contract."""
     used: dict[str, list[Endpoint]] = {}
     for one in sorted(routes.endpoints.values(), key=lambda one: one.key):
@@ -75,17 +75,19 @@ def show_catalog(routes: RouteTable) -> list[Block]:
         own, is_old = sum(not one.is_basic for one in endpoints), routes.catalog.warns_of(method) is not None
         known = ("not in the catalog", None) if verb is None else (", ".join(verb.categories), verb.successor)
         told = (method, known[0], len(endpoints), own, known[1], "" if verb is None else verb.description)
-        verbs.append(TableRow(method, cells(*told), state="deprecated" if is_old else ""))
+        verbs.append(panels.row(method, *told, state="deprecated" if is_old else ""))
         for one in endpoints:
             if one.deprecated is not None:
                 old = one.deprecated
                 instead = " ".join(part for part in (old.successor_method, old.successor_path) if part)
-                gone.append(TableRow(f"{one}", cells(f"{one}", old.deprecated_in, old.removed_in, instead)))
+                gone.append(panels.row(f"{one}", f"{one}", old.deprecated_in, old.removed_in, instead))
     identity, command = routes.catalog, "bespeak catalog list"
     return [
-        facts("Catalog", command, version=identity.version, verbs=len(identity.verbs), in_use=len(used)),
-        TableBlock("Verbs in use", _VERBS, verbs[:MOST_ROWS], command=command),
-        TableBlock("Deprecated endpoints", _GONE, gone[:MOST_ROWS], empty="None.", command="bespeak discover TARGET"),
+        panels.facts("Catalog", command, version=identity.version, verbs=len(identity.verbs), in_use=len(used)),
+        panels.Table("Verbs in use", _VERBS, verbs[: panels.MOST_ROWS], command=command),
+        panels.Table(
+            "Deprecated endpoints", _GONE, gone[: panels.MOST_ROWS], empty="None.", command="bespeak discover TARGET"
+        ),
     ]
 
 
