@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS: Final = 200  # rows of one table; more are on its next page
 _FOREVER: Final = 250_000_000_000.0  # seconds: times from here on cannot be written
+_MOST_NUMBER: Final = 2**62
 _LONGEST: Final = 300  # characters of a cell
 _LONGEST_TEXT: Final = 64 * 1024
 _LONGEST_REASON: Final = 1000
@@ -229,9 +230,13 @@ def read_cursor(after: str, first: tuple[Any, ...]) -> Any:
     if not after:
         return first
     try:
-        return msgspec.json.decode(after, type=tuple[tuple(type(one) for one in first)])  # type: ignore[misc]
+        read = msgspec.json.decode(after, type=tuple[tuple(type(one) for one in first)])  # type: ignore[misc]
     except (msgspec.DecodeError, ValueError):
         raise CursorError from None
+    # Neither store takes every text and every number.
+    if not all(one.isprintable() if isinstance(one, str) else abs(one) <= _MOST_NUMBER for one in read):
+        raise CursorError
+    return read
 
 
 def check_fields(key: str, fields: Iterable[str]) -> Fault | None:

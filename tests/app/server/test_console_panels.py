@@ -102,7 +102,13 @@ async def test_a_decision_needs_a_name_a_known_action_and_texts_that_can_be_show
         assert code_of(await console.act("cases", "accept", "conf-9")) == (404, "not-found")
         for body in ({"name": "cases"}, {"name": 1, "action": "accept", "key": "x"}):
             assert code_of(await console.ask("api/panel", method="POST", json=body)) == (400, "invalid-arguments")
-        assert code_of(await console.ask("api/panel?name=cases&after=[[")) == (400, "invalid-arguments")
+        for after in ("[[", "[0.0]", '["x", "y"]', '[0.0, "\\u0000"]', '[1e400, ""]'):
+            reply = await console.ask("api/panel", params={"name": "cases", "after": after})
+            assert code_of(reply) == (400, "invalid-arguments"), after
+        assert code_of(await console.ask("api/panel?name=cases&key=%00")) == (400, "invalid-arguments")
+        if kept.bench.server.audited:
+            reply = await console.ask("api/panel", params={"name": "audit", "after": f"[{10**30}]"})
+            assert code_of(reply) == (400, "invalid-arguments")
         assert code_of(await console.ask("api/panel?name=nothing")) == (404, "panel-not-found")
 
 

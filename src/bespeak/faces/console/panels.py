@@ -56,6 +56,8 @@ class Work:
             return _no_panel(given.get("name", ""))
         assert self._server.store is not None, "without a store there are no panels"
         key = given.get("key", "")
+        if (wrong := panels.check_fields(key, ())) is not None:
+            return wrong
         try:
             request = panels.PanelRequest(self._server, self._server.store, key, given.get("after", ""))
             found = await (panel.show_one or panel.show)(request) if key else await panel.show(request)
