@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from bespeak.runtime.dispatcher import Dispatcher
     from bespeak.runtime.exchange import Subscriber
     from bespeak.runtime.identity.signer import Signer
-    from bespeak.runtime.panels import Panel
     from bespeak.runtime.registration import DataEndpoint
     from bespeak.runtime.server import Server
     from bespeak.runtime.settlement import TaskAdmission
+    from bespeak.terminal.panels import Panel
     from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 _logger = logging.getLogger(__name__)

@@ -12,10 +12,10 @@ import click
 from bespeak.errors import BespeakError
 from bespeak.runtime.exchange import RunningTrail
 from bespeak.runtime.identity.signer import signing_keys
-from bespeak.runtime.panels import write_decision
 from bespeak.state.store.store import Command, Store
 from bespeak.terminal import TargetLoader
 from bespeak.terminal.deployment import server_document
+from bespeak.terminal.panels import write_decision
 from bespeak.terminal.target_store import visit_store
 
 

@@ -17,7 +17,6 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.protocol.exchange.principal import derived_id
 from bespeak.runtime.extension import Extension
-from bespeak.runtime.panels import Panel, PanelRequest, Row, Table
 from bespeak.state.audit.record import payload_of
 from bespeak.state.identity.api_keys import make_key
 from bespeak.state.identity.settings import AuthSettings
@@ -26,6 +25,7 @@ from bespeak.state.store.commands.audit import LatestAudit
 from bespeak.state.store.commands.cases import OpenCase, ReadCase, UseCase
 from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
+from bespeak.terminal.panels import Panel, PanelRequest, Row, Table
 
 __all__ = ["audited_backend"]
 pytestmark = pytest.mark.anyio

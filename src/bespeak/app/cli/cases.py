@@ -16,7 +16,6 @@ from bespeak.extensions.messages.people import text_of
 from bespeak.extensions.messages.recipients import PERSON
 from bespeak.extensions.messages.store import MESSAGE, UNREAD, ListMessages
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.runtime.panels import Decider, decide_case, explain_undecided, name_case
 from bespeak.state.store.commands.cases import (
     ACCEPTED,
     DEFERRED,
@@ -41,6 +40,7 @@ from bespeak.terminal.console import (
     state_option,
 )
 from bespeak.terminal.decisions import carry_out, check_decision, decision_options
+from bespeak.terminal.panels import Decider, decide_case, explain_undecided, name_case
 from bespeak.terminal.target_store import store_options, visit_store
 from bespeak.text.diagnostics.diagnostic import printable
 

@@ -18,10 +18,10 @@ from bespeak.extensions.messages.settings import DeliverySettings, PeopleSetting
 from bespeak.extensions.messages.store import ALERT, SENT, SUBSCRIPTION, Withdraw
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
-from bespeak.runtime.panels import panel_in
 from bespeak.runtime.server import Server
 from bespeak.state.store.commands.records import Record
 from bespeak.state.store.store import Command
+from bespeak.terminal.panels import panel_in
 
 
 def _open(opening: Opening) -> None:

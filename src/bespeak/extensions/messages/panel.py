@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bespeak.extensions.messages.store import CountOutbox
-from bespeak.runtime import panels
+from bespeak.terminal import panels
 
 
 async def show(request: panels.PanelRequest) -> list[panels.Block]:

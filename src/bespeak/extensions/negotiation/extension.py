@@ -8,7 +8,7 @@ from bespeak.extensions.negotiation.methods import PROPOSAL_METHODS, Negotiator,
 from bespeak.extensions.negotiation.settings import NegotiationSettings
 from bespeak.extensions.negotiation.syntheses import Syntheses
 from bespeak.runtime.extension import BuiltIn, Extension, Opening
-from bespeak.runtime.panels import panel_in
+from bespeak.terminal.panels import panel_in
 
 
 def _open(opening: Opening) -> None:

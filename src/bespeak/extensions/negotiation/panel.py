@@ -14,10 +14,10 @@ from bespeak.extensions.negotiation.evaluation import POLICY
 from bespeak.extensions.negotiation.store import ProposalRow
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime import panels
 from bespeak.runtime.additions import read_endpoint
-from bespeak.runtime.panels import cells
 from bespeak.state.store.store import Conflict
+from bespeak.terminal import panels
+from bespeak.terminal.panels import cells
 
 _EVALUATIONS: Final = (  # AGTP-API 10.3
     ("Method conformance", "The method is in the catalog, or a custom method of the policy."),

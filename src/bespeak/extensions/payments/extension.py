@@ -10,7 +10,7 @@ from bespeak.extensions.payments.methods import cancel_purchase, confirm_own, de
 from bespeak.extensions.payments.purchases import HELD, PURCHASE, SETTLED, Sales, open_purchases
 from bespeak.extensions.payments.settings import PaymentSettings
 from bespeak.runtime.extension import Anchor, Cancelling, Extension, Gate, Opening, RecordKind
-from bespeak.runtime.panels import panel_in
+from bespeak.terminal.panels import panel_in
 
 _logger = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bespeak.extensions.payments.purchases import HELD, PENDING, PURCHASE, decode
 from bespeak.extensions.payments.settings import Money
 from bespeak.extensions.payments.store import Account, CheckLedger, LedgerEntry, ListAccounts, ListEntries
-from bespeak.runtime import panels
 from bespeak.state.store.commands.records import ListRecords
+from bespeak.terminal import panels
 
 _COMMAND = "bespeak store ledger"
 _LEDGER = "ledger"  # key of the whole ledger

@@ -10,7 +10,7 @@ from bespeak.extensions.queues.queues import Queues
 from bespeak.extensions.queues.store import QUEUED, SUBMISSION
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
 from bespeak.runtime.handling import OpenLimit
-from bespeak.runtime.panels import panel_in
+from bespeak.terminal.panels import panel_in
 
 
 def _open(opening: Opening) -> None:

@@ -15,10 +15,10 @@ from bespeak.extensions.queues.store import (
     retry_item,
 )
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime import panels
-from bespeak.runtime.panels import cells
 from bespeak.state.store.commands.records import FindRecord, Record
 from bespeak.state.store.store import Conflict
+from bespeak.terminal import panels
+from bespeak.terminal.panels import cells
 
 _STATES = (QUEUED, RUNNING, DEAD, DONE, CANCELLED)
 

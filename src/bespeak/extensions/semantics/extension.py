@@ -12,7 +12,7 @@ from bespeak.extensions.semantics.knowledge import open_registry, read_trust
 from bespeak.extensions.semantics.layer import check_extra
 from bespeak.extensions.semantics.settings import semantic_settings
 from bespeak.runtime.extension import Anchor, BuiltIn, Extension, Floor, Gate, Opening
-from bespeak.runtime.panels import panel_in
+from bespeak.terminal.panels import panel_in
 
 _EXTENDED: Final = {"DISCOVER": methods.discovering, "DESCRIBE": methods.describing, "PROPOSE": methods.proposing}
 

@@ -9,8 +9,8 @@ from bespeak.extensions.semantics.store import (
     ListMappedCalls,
     ReadArtifact,
 )
-from bespeak.runtime import panels
-from bespeak.runtime.panels import cells
+from bespeak.terminal import panels
+from bespeak.terminal.panels import cells
 
 _COMMAND = "bespeak semantic list"
 

@@ -11,7 +11,7 @@ from bespeak.extensions.workflows.methods_run import run, signal_endpoints
 from bespeak.extensions.workflows.schedules import SCHEDULE, Schedules, find_schedules
 from bespeak.extensions.workflows.store import WORKFLOW
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
-from bespeak.runtime.panels import panel_in
+from bespeak.terminal.panels import panel_in
 
 
 def _open(opening: Opening) -> None:

@@ -11,10 +11,10 @@ from bespeak.extensions.workflows.spec import Spec, decode, repeat_commands
 from bespeak.extensions.workflows.store import WORKFLOW, ReadSteps, StepRow, change_run
 from bespeak.extensions.workflows.timeline import Entry, list_entries, write_duration
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime import panels
-from bespeak.runtime.panels import cells
 from bespeak.state.store.commands.records import FindRecord, ListRecords, Record
 from bespeak.state.store.store import Command, Conflict
+from bespeak.terminal import panels
+from bespeak.terminal.panels import cells
 
 _KEPT: Final = tuple(state for state in states.ALL if state not in (states.COMPLETED, states.CANCELLED))
 _ACTIONS: Final = {

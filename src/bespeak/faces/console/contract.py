@@ -13,8 +13,8 @@ from bespeak.contract.http_route import http_route
 from bespeak.contract.schema.view import sample
 from bespeak.documents.projections.reference.calls import Reach, write_calls
 from bespeak.protocol.exchange.principal import ANONYMOUS
-from bespeak.runtime import panels
 from bespeak.runtime.route_table import RouteTable
+from bespeak.terminal import panels
 
 
 def list_endpoints(routes: RouteTable) -> list[list[Any]]:

@@ -10,10 +10,8 @@ import msgspec
 
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault, Refused
-from bespeak.runtime import panels
 from bespeak.runtime.call import Call, deciding_parties
 from bespeak.runtime.identity.authority import GRANT, GRANTED, Grant
-from bespeak.runtime.panels import cells
 from bespeak.runtime.server import Server
 from bespeak.state.audit.record import KeptRecord, payload_of
 from bespeak.state.audit.trail import StoreTrail
@@ -22,6 +20,8 @@ from bespeak.state.store.commands.audit import AuditExtent, LatestAudit, ReadAud
 from bespeak.state.store.commands.cases import ACCEPTED, DEFERRED, PENDING, REJECTED, Case, ListCases, ReadCase
 from bespeak.state.store.commands.records import ListRecords
 from bespeak.state.store.store import Conflict
+from bespeak.terminal import panels
+from bespeak.terminal.panels import cells
 
 _MOST_VERIFIED: Final = 5_000  # records that are verified while a server runs: they take it about half a second
 _MOST_FAULTS: Final = 100
