@@ -60,6 +60,11 @@ _BY: Final = Field("by", "Your name", required=True)
 DECISION: Final = (_BY, Field("reason", "Reason"))  # fields of decisions; callers with a credential have a name
 
 
+def decision(label: str, command: str) -> Action:
+    """Return an action that decides for good, with who decides and why."""
+    return Action(label, DECISION, danger=True, command=f"{command} KEY --by NAME")
+
+
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     key: str
     cells: list[Any]
@@ -311,3 +316,21 @@ def name_case(case: Case) -> str:
         return f"{subject['method']} {subject['path']}"
     what = next((f"{name[:-3]} {subject[name]}" for name in _ABOUT if name in subject), "a decision")
     return f"{what}, {subject['reason']}" if "reason" in subject else what
+
+
+def describe_case(case: Case) -> dict[str, str | None]:
+    """Return what an operator is told of a case beside its request, by name; None for what it does not have."""
+    parties = msgspec.json.decode(case.parties) if case.parties else []
+    moments = {name: written(getattr(case, name)) for name in ("created", "deadline", "expires", "decided_at")}
+    return {
+        "kind": case.kind,
+        "state": case.state,
+        "agent": case.agent_id or "none",
+        "recipient": case.recipient,
+        **moments,
+        "behind it": ", ".join(party for party in parties if party != case.agent_id) or None,
+        "decided by": case.decided_by,
+        "reason": case.reason,
+        "attestation": case.attestation_id,
+        "digest": f"sha-256:{case.digest}",
+    }

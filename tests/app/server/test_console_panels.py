@@ -59,7 +59,7 @@ async def test_cases_are_listed_and_shown_with_what_was_asked() -> None:
         ]
         assert table["actions"]["accept"]["command"] == "bespeak cases accept KEY --by NAME"
         facts, request = await console.panel("cases", key="conf-1")
-        assert (facts["facts"]["state"], facts["facts"]["behind_it"]) == ("pending", "eve")
+        assert (facts["facts"]["state"], facts["facts"]["behind it"]) == ("pending", "eve")
         assert "<script>" in request["text"]
         assert "\u001b" not in request["text"]
         assert code_of(await console.ask("api/panel?name=cases&key=nothing")) == (404, "not-found")

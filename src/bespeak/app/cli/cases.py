@@ -40,7 +40,7 @@ from bespeak.terminal.console import (
     state_option,
 )
 from bespeak.terminal.decisions import carry_out, check_decision, decision_options
-from bespeak.terminal.panels import Decider, decide_case, explain_undecided, name_case
+from bespeak.terminal.panels import Decider, decide_case, describe_case, explain_undecided, name_case
 from bespeak.terminal.target_store import store_options, visit_store
 from bespeak.text.diagnostics.diagnostic import printable
 
@@ -151,18 +151,7 @@ def _summary(case: Case) -> Text:
 
 def _details(case: Case) -> Iterator[Text]:
     yield line((case.case_id, "bold"))
-    named = {"kind": case.kind, "state": case.state, "agent": case.agent_id or "none", "recipient": case.recipient}
-    moments = {name: getattr(case, name) for name in _MOMENTS}
-    named |= {name: write_instant(value) for name, value in moments.items() if value is not None}
-    parties = msgspec.json.decode(case.parties) if case.parties else []
-    decided = {
-        "behind it": ", ".join(party for party in parties if party != case.agent_id) or None,
-        "decided by": case.decided_by,
-        "reason": case.reason,
-        "attestation": case.attestation_id,
-        "digest": f"sha-256:{case.digest}",
-    }
-    for name, value in {**named, **decided}.items():
+    for name, value in describe_case(case).items():
         if value is not None:
             yield line(f"  {name.replace('_', ' '):<12} {value}")
 

@@ -31,11 +31,10 @@ _EVALUATIONS: Final = (  # AGTP-API 10.3
 _PASSED, _REFUSED, _OPEN, _WAITING = "passed", "refused", "not reached", "waiting"
 _ACTIONS: Final = {
     panels.SHOW: panels.Action("Show", command="bespeak proposals show KEY"),
-    "approve": panels.Action(
-        "Approve", panels.DECISION, danger=True, command="bespeak proposals approve KEY --by NAME"
-    ),
-    "reject": panels.Action("Reject", panels.DECISION, danger=True, command="bespeak proposals reject KEY --by NAME"),
-    "revoke": panels.Action("Revoke", panels.DECISION, danger=True, command="bespeak proposals revoke KEY --by NAME"),
+    **{
+        name: panels.decision(name.capitalize(), f"bespeak proposals {name}")
+        for name in ("approve", "reject", "revoke")
+    },
 }
 _OFFERED: Final = {kept.PENDING: ("approve", "reject"), kept.APPROVED: ("revoke",)}
 _COLUMNS: Final = ("Endpoint", "Agent", "Since", "Until", "Kept", "Decided by")
@@ -61,16 +60,9 @@ async def show(request: panels.PanelRequest) -> list[panels.Block]:
 
 def _row(row: ProposalRow) -> panels.Row:
     lasts = "for all" if row.published else "for a time" if row.persistent else "in its session"
-    told = (
-        f"{row.method} {row.path}",
-        row.agent_id[:12],
-        panels.written(row.created),
-        panels.written(row.expires),
-        lasts,
-    )
-    return panels.row(
-        row.proposal_id, *told, row.decided_by, actions=(panels.SHOW, *_OFFERED.get(row.state, ())), state=row.state
-    )
+    told = (f"{row.method} {row.path}", row.agent_id[:12], *map(panels.written, (row.created, row.expires)), lasts)
+    actions = (panels.SHOW, *_OFFERED.get(row.state, ()))
+    return panels.row(row.proposal_id, *told, row.decided_by, actions=actions, state=row.state)
 
 
 async def show_one(request: panels.PanelRequest) -> list[panels.Block] | None:

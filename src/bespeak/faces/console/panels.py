@@ -21,7 +21,6 @@ from bespeak.state.store.commands.cases import ACCEPTED, DEFERRED, PENDING, REJE
 from bespeak.state.store.commands.records import ListRecords
 from bespeak.state.store.store import Conflict
 from bespeak.terminal import panels
-from bespeak.terminal.panels import cells
 
 _MOST_VERIFIED: Final = 5_000  # records that are verified while a server runs: they take it about half a second
 _MOST_FAULTS: Final = 100
@@ -138,10 +137,7 @@ async def _show_cases(request: panels.PanelRequest) -> list[panels.Block]:
         panels.row(
             case.case_id,
             *(panels.name_case(case), case.kind, case.agent_id[:12] or "anonymous", case.recipient),
-            *(
-                panels.written(case.created),
-                panels.written(case.deadline if case.expires is None else case.expires),
-            ),
+            *map(panels.written, (case.created, case.deadline if case.expires is None else case.expires)),
             actions=(panels.SHOW, "accept", "reject"),
             state=case.state,
         )
@@ -149,8 +145,7 @@ async def _show_cases(request: panels.PanelRequest) -> list[panels.Block]:
     ]
     actions = {
         panels.SHOW: panels.Action("Show", command="bespeak cases show KEY"),
-        "accept": panels.Action("Accept", panels.DECISION, danger=True, command="bespeak cases accept KEY --by NAME"),
-        "reject": panels.Action("Reject", panels.DECISION, danger=True, command="bespeak cases reject KEY --by NAME"),
+        **{name: panels.decision(name.capitalize(), f"bespeak cases {name}") for name in ("accept", "reject")},
     }
     columns = ("Asks for", "Kind", "Agent", "To", "Since", "Until")
     return [
@@ -162,26 +157,12 @@ async def _show_case(request: panels.PanelRequest) -> list[panels.Block] | None:
     case: Case | None = await request.store.read(ReadCase(request.key))
     if case is None:
         return None
-    parties = msgspec.json.decode(case.parties) if case.parties else []
     command = f"bespeak cases show {case.case_id}"
     return [
         panels.facts(
             panels.name_case(case)[:120],
             command,
-            case_id=case.case_id,
-            kind=case.kind,
-            state=case.state,
-            agent=case.agent_id or "none",
-            recipient=case.recipient,
-            created=panels.written(case.created),
-            deadline=panels.written(case.deadline),
-            expires=panels.written(case.expires),
-            behind_it=", ".join(party for party in parties if party != case.agent_id) or None,
-            decided_by=case.decided_by,
-            decided_at=panels.written(case.decided_at),
-            reason=case.reason,
-            attestation=case.attestation_id,
-            digest=f"sha-256:{case.digest}",
+            **panels.describe_case(case),
         ),
         panels.json_text("Request", msgspec.json.decode(case.subject), command),
     ]
@@ -282,11 +263,8 @@ async def _show_agents(request: panels.PanelRequest) -> list[panels.Block]:
     shown, rest = panels.page(listed, _place)
     rows = [
         panels.row(
-            one.agent_id,
-            one.name,
-            one.agent_id[:16],
-            ", ".join(one.scopes),
-            one.principal or one.principal_id,
+            *(one.agent_id, one.name, one.agent_id[:16], ", ".join(one.scopes)),
+            *(one.principal or one.principal_id,),
             state=one.status,
         )
         for one in shown
@@ -295,8 +273,8 @@ async def _show_agents(request: panels.PanelRequest) -> list[panels.Block]:
     grants = []
     for record in granted:
         grant = msgspec.json.decode(record.data, type=Grant)
-        told = cells(grant.subject, ", ".join(grant.scope), grant.resource, grant.granted_by[:16])
-        grants.append(panels.Row(record.record_id, [*told, panels.written(grant.expires)], state=record.state))
+        told = (grant.subject, ", ".join(grant.scope), grant.resource, grant.granted_by[:16])
+        grants.append(panels.row(record.record_id, *told, panels.written(grant.expires), state=record.state))
     columns = ("Agent", "Agent-ID", "Scopes", "Acts for")
     nobody = "No agent is registered."
     return [
