@@ -236,6 +236,26 @@ async def test_words_find_resources_of_one_collection_and_of_the_readable_owners
     assert await search("pending") == ["pending sea"]
 
 
+async def test_ranked_matches_are_bounded_and_complete_if_there_are_fewer_however_common_the_word(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("_LARGE", 0), ("_RUN", 1), ("_SAMPLES", (16, 4)), ("MOST_CANDIDATES", 8)):
+        monkeypatch.setattr(commands, name, value)
+    for owner in (AGENT, BOB):
+        each = ({"all": "sea", **{f"of{n}": f"w{n}" for n in (4, 20, 40) if at % n == 0}} for at in range(200))
+        await put(store, *each, owner=owner)
+
+    async def count(*words: str, owners: tuple[str, ...] = (AGENT,)) -> int:
+        return len(set(await store.read(SearchResources("papers", owners, words))))
+
+    assert [await count(one) for one in ("sea", "w4", "w20", "w40")] == [8, 8, 8, 5]
+    assert await count("w40", owners=(AGENT, BOB)) == await count("w40", owners=()) == 8
+    assert await count("w40", "sea") == 5
+    if type(store).__name__ == "PostgresStore":
+        common = await store.read(SearchResources("papers", (AGENT,), ("sea",)))
+        assert all(one.position % 16 == 0 for one in common)  # it has not looked for the others
+
+
 async def test_a_store_without_an_index_is_indexed_at_the_start_and_large_imports_afterwards(
     shared_place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

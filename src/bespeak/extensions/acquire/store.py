@@ -15,6 +15,8 @@ TOPIC: Final = "resources"  # topic to watch for resources that are not indexed 
 MOST_INDEXED: Final = 1000  # resources of one write that are found by their words at once; more are indexed afterwards
 MOST_CANDIDATES: Final = 2000  # matches that are ranked: all of them would take seconds for a common word
 _LARGE: Final = 100_000  # resources of a store from which on words are not weighted by how rare they are
+_SAMPLES: Final = (64, 8)  # one resource of so many has the word of this sample
+_RUN: Final = 256  # positions that are in the same samples: neighbours are read together
 _LONGEST_WORDS: Final = 100_000  # characters of a resource by which it is found
 _WORD: Final = re.compile(r"\w+")
 _PLACES: Final = 500  # values of one statement: SQLite takes 32,766 parameters
@@ -287,7 +289,7 @@ class IndexResources(Command, frozen=True):
             yield Statement(f"DELETE FROM resources_text WHERE {{text_id}} IN ({places})", tuple(part))
             if found:
                 values = ", ".join(["(?, {text_of})"] * len(found))
-                texts = [(position, _indexed(*rest)) for position, *rest in found]
+                texts = [(row[0], _indexed(*row)) for row in found]
                 yield Statement(
                     f"INSERT INTO resources_text ({{text_id}}, words) VALUES {values}",
                     tuple(value for pair in texts for value in pair),
@@ -317,7 +319,11 @@ class CountUnindexed(Command, frozen=True):
 
 
 class SearchResources(Command, frozen=True):
-    """Find the resources of a collection that have all words, the best first; at most MOST_CANDIDATES are ranked."""
+    """Find the resources of a collection that have all words, the best first; at most MOST_CANDIDATES are ranked.
+
+    PostgreSQL looks for all matches before it returns the first one. Where words are common, a sample of the resources
+    has enough of them.
+    """
 
     collection: str
     owners: tuple[str, ...]  # owners of which one must own it; empty for all
@@ -328,11 +334,20 @@ class SearchResources(Command, frozen=True):
         found: list[Match] = []
         highest = yield from read_number("SELECT coalesce(max(position), 0) FROM resources")
         search = "{text_quick}" if highest > _LARGE else "{text_search}"
-        for token in [_token(self.collection, owner) for owner in self.owners] or [_token(self.collection)]:
-            wanted = " ".join(f'"{one}"' for one in (token, *self.words))
-            rows = yield Statement(f"{search} LIMIT {MOST_CANDIDATES:d}", (wanted,))
+        for whose in [(self.collection, owner) for owner in self.owners] or [(self.collection,)]:
+            rows: Sequence[Sequence[Any]] = ()
+            for sample in _SAMPLES if highest > _LARGE else ():
+                rows = yield self._find("{text_sample}", f"{_token(*whose)}x{sample}")
+                if len(rows) == MOST_CANDIDATES or len(rows) * _SAMPLES[-1] < MOST_CANDIDATES:
+                    break  # the next sample has about eight times as many
+            if len(rows) < MOST_CANDIDATES:
+                rows = yield self._find(search, _token(*whose))
             found += [Match(*row) for row in rows]
         return sorted(found, key=lambda one: (-one.score, one.position))[:MOST_CANDIDATES]
+
+    def _find(self, search: str, token: str) -> Statement:
+        wanted = " ".join(f'"{one}"' for one in (token, *self.words))
+        return Statement(f"{search} LIMIT {MOST_CANDIDATES:d}", (wanted,))
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -358,10 +373,12 @@ def split_words(text: str, most: int = 16) -> tuple[str, ...]:
     return tuple(_WORD.findall(text.lower())[:most])
 
 
-def _indexed(collection: str, owner: str, data: str) -> str:
+def _indexed(position: int, collection: str, owner: str, data: str) -> str:
     """Return the words of a resource, and those that tell whose it is: a search reads only what may match."""
     words = " ".join(_WORD.findall(" ".join(_texts(msgspec.json.decode(data)))[:_LONGEST_WORDS]))
-    return f"{_token(collection)} {_token(collection, owner)} {words}"
+    tokens = [_token(collection), _token(collection, owner)]
+    tokens += [f"{token}x{sample}" for token in tokens for sample in _SAMPLES if position // _RUN % sample == 0]
+    return f"{' '.join(tokens)} {words}"
 
 
 def _token(*parts: str) -> str:

@@ -82,6 +82,7 @@ _SQLITE: Final = {
     "audit_id": _RECORD_BY_BLOCK,
     "text_id": "rowid",
     "text_of": "?",
+    "text_sample": "SELECT NULL, NULL WHERE NULL = ?",  # it stops at the limit, however many match
     "text_search": "SELECT rowid, -bm25(resources_text) FROM resources_text WHERE resources_text MATCH ?",
     # For each word `bm25` counts all rows that have it. This counts words in the rows that are found, per length.
     "text_quick": "SELECT rowid, (length(highlight(resources_text, 0, char(1), '')) - length(words)) "
@@ -96,13 +97,15 @@ _POSTGRES: Final = {
     "text_id": "position",
     "text_of": "to_tsvector('simple', ?)",
     # Quotation marks, which FTS5 needs around words, mean nothing here.
-    "text_search": "SELECT position, ts_rank(words, query)::float8 FROM resources_text, "
-    "plainto_tsquery('simple', ?) AS query WHERE words @@ query",
+    # Planned by itself, so that a LIMIT never leads to reading the table in search of matches that are at its end.
+    "text_search": "WITH found AS MATERIALIZED (SELECT position, words, query FROM resources_text, "
+    "plainto_tsquery('simple', ?) AS query WHERE words @@ query) "
+    "SELECT position, ts_rank(words, query)::float8 FROM found",
 }
-_POSTGRES["text_quick"] = _POSTGRES["text_search"]  # it counts no other rows
+_POSTGRES["text_quick"] = _POSTGRES["text_sample"] = _POSTGRES["text_search"]  # it counts no other rows
 _KNOWN: Final = 1024  # cache size: there are as many texts as commands, and a mistake cannot fill the memory
 
-_WORD = re.compile(r"\{(analyze|now|lock|skip|audit_id|text_id|text_of|text_search|text_quick)\}")
+_WORD = re.compile(r"\{(analyze|now|lock|skip|audit_id|text_id|text_of|text_search|text_quick|text_sample)\}")
 _ADVANCE = re.compile(r"\{advance ([a-z_]+)\}")
 _ADVANCED: Final = (
     r"SELECT setval(pg_get_serial_sequence('\1', 'position'), (SELECT coalesce(max(position), 0) + 1 FROM \1), false)"
