@@ -64,10 +64,12 @@ class FindKeys(Command, frozen=True):
     collection: str
     owner: str
     keys: tuple[str, ...]
-    locks: bool = False  # True if they are changed in the same transaction
+    locks: bool = False  # True if they are changed, or others added, in the same transaction
 
     def steps(self) -> Result[dict[str, StoredResource]]:
         known: dict[str, StoredResource] = {}
+        if self.locks:
+            yield Statement("{in_order}", (self.collection,))
         for part, places in in_parts(self.keys):
             rows = yield Statement(
                 f"SELECT {COLUMNS} FROM resources WHERE collection = ? AND owner = ? "

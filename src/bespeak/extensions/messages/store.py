@@ -273,7 +273,9 @@ class PutInChannel(Command, frozen=True):
 
     def steps(self) -> Steps:
         """Return the Record, or a Conflict: exists, with the other one's id and owner; too-many."""
-        return put_with(self.record, channel=self.channel)
+        if self.record.kind == ENTITY:
+            yield Statement("{in_order}", (self.channel,))
+        return (yield from put_with(self.record, channel=self.channel))
 
 
 class Subscriber(NamedTuple):
