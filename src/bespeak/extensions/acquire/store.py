@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -160,6 +160,7 @@ class PutResources(Command, frozen=True):
     owner: str
     rows: tuple[NewRow, ...]
     policy: str
+    expected: Mapping[str, str | None] = {}  # digests of what must be there by key; where it is not, a row is skipped
 
     def steps(self) -> Result[PutCount]:
         keys = tuple(row.key for row in self.rows if row.key is not None)
@@ -168,9 +169,13 @@ class PutResources(Command, frozen=True):
         changed: list[int] = []
         fresh: list[NewRow] = []
         pending: dict[str, int] = {}  # keys of rows of this command that come twice
+        stale: list[str] = []
         for row in self.rows:
             old = None if row.key is None else known.get(row.key)
-            if old is None and row.key in pending and row.key is not None:
+            if row.key is not None and row.key in self.expected and self.expected[row.key] != _digest(old):
+                stale.append(row.key)
+                counts["skipped"] += 1
+            elif old is None and row.key in pending and row.key is not None:
                 at = pending[row.key]
                 if self.policy == "skip":
                     counts["skipped"] += 1
@@ -196,7 +201,7 @@ class PutResources(Command, frozen=True):
             yield from IndexResources(MOST_INDEXED).steps()
         else:
             yield Notify(TOPIC)
-        return PutCount(**counts)
+        return PutCount(**counts, stale=tuple(stale))
 
     def _join(self, old: str, new: str) -> str:
         if self.policy != "merge":
@@ -229,6 +234,16 @@ class PutCount(msgspec.Struct, frozen=True):
     added: int
     changed: int
     skipped: int
+    stale: tuple[str, ...] = ()  # keys of those among them that were not in the place of what was expected
+
+
+def digest_of(value: Any) -> str:
+    """Return a digest of a value as JSON, whatever the order of its members."""
+    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:24]
+
+
+def _digest(resource: StoredResource | None) -> str | None:
+    return None if resource is None else digest_of(msgspec.json.decode(resource.data))
 
 
 def _replace(old: StoredResource, data: str) -> Result[StoredResource]:
@@ -336,14 +351,14 @@ class SearchResources(Command, frozen=True):
         found: list[Match] = []
         highest = yield from read_number("SELECT coalesce(max(position), 0) FROM resources")
         search = "{text_quick}" if highest > _LARGE else "{text_search}"
-        for whose in [(self.collection, owner) for owner in self.owners] or [(self.collection,)]:
+        for of in [_token(self.collection, owner) for owner in self.owners] or [_token(self.collection)]:
             rows: Sequence[Sequence[Any]] = ()
             for sample in _SAMPLES if highest > _LARGE else ():
-                rows = yield self._find("{text_sample}", f"{_token(*whose)}x{sample}")
+                rows = yield self._find("{text_sample}", f"{of}x{sample}")
                 if len(rows) == MOST_CANDIDATES or len(rows) * _SAMPLES[-1] < MOST_CANDIDATES:
                     break  # the next sample has about eight times as many
             if len(rows) < MOST_CANDIDATES:
-                rows = yield self._find(search, _token(*whose))
+                rows = yield self._find(search, of)
             found += [Match(*row) for row in rows]
         return sorted(found, key=lambda one: (-one.score, one.position))[:MOST_CANDIDATES]
 

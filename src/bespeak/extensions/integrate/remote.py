@@ -61,6 +61,7 @@ class _Receipt(msgspec.Struct):
     skipped: int
     rejected_count: int
     rejected: list[dict[str, Any]] = []
+    stale: list[str] = []
 
 
 class _Content(msgspec.Struct):
@@ -89,20 +90,32 @@ class RemoteCollection:
         found = await self._remote.ask("FETCH", {"resource_id": f"{self.name}/{key}"}, _Content)
         return None if found is None else found.content
 
-    async def put(self, rows: Sequence[Any], key: str) -> list[dict[str, Any]]:
-        """Write rows; return the number of each that was rejected, with the reason."""
+    async def put(
+        self, rows: Sequence[Any], key: str, expected: Mapping[str, str | None]
+    ) -> tuple[list[dict[str, Any]], list[str]]:
+        """Write rows in place of those with the expected digests.
+
+        Return the number of each that was rejected, with the reason, and the keys of those in whose place is another
+        row.
+        """
         rejected: list[dict[str, Any]] = []
+        stale: list[str] = []
         for start, part in _parts(rows):
-            receipt = await self._remote.ask("IMPORT", {"source": part, "target": self.name, "key": key}, _Receipt)
+            before = {str(row[key]): expected[str(row[key])] for row in part}
+            given = {"source": part, "target": self.name, "key": key, "expected": before}
+            receipt = await self._remote.ask("IMPORT", given, _Receipt)
             taken = -1 if receipt is None else receipt.added + receipt.changed + receipt.skipped
             if receipt is None or taken < 0 or taken != len(part) - receipt.rejected_count:
                 raise contradiction("a receipt that does not add up")
+            if not before.keys() >= set(receipt.stale) or len(receipt.stale) > receipt.skipped:
+                raise contradiction("a receipt that skips rows which were not sent")
+            stale += receipt.stale
             for one in receipt.rejected:
                 number = one.get("row")
                 if not isinstance(number, int) or not 0 <= number < len(part):
                     raise contradiction("a receipt that rejects rows which were not sent")
                 rejected.append({**one, "row": start + number})
-        return rejected
+        return rejected, stale
 
 
 def _parts(rows: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:
