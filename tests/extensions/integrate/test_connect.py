@@ -28,6 +28,7 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.acquire.store import ListResources, NewRow, PutResources
 from bespeak.extensions.integrate import connect as connecting
 from bespeak.extensions.integrate.settings import ConnectSettings, NatsSettings
+from bespeak.extensions.messages import store as message_commands
 from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.extensions.messages.store import PutInChannel
 from bespeak.faces.agtp.server import AgtpServer
@@ -272,6 +273,38 @@ async def test_what_is_published_is_moved_to_the_inbox_of_another_agent() -> Non
         await good(bench, "CANCEL", target_id=connection_id)
         published = await good(bench, "PUBLISH", channel="news", content="later")
         assert published["subscribers"] == 0
+
+
+async def test_what_is_published_while_too_much_waits_for_a_connection_is_dropped_and_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(message_commands, "MOST_WAITING", 3)
+    open_gate, done = asyncio.Event(), []
+
+    async def measure(n: int) -> None:
+        """Take a reading."""
+        await open_gate.wait()
+        done.append(n)
+
+    monkeypatch.setattr(connecting, "_LONGEST_DELAY", 0.05)
+    async with keeping(methods=METHODS, participants=(queue_of(measure),)) as bench:
+        bench.bench.server.parts["submissions"] = OpenLimit("submission", 1)
+        connection_id = await connected(bench, "messages:news", "queue:invoices")
+        await good(bench, "PUBLISH", channel="news", content={"n": 0})
+        await until(bench, connection_id, moved(1))
+        for n in range(1, 7):
+            content = await good(bench, "PUBLISH", channel="news", content={"n": n})
+            async with asyncio.timeout(20):
+                while (await bench.store.read(FindRecord(("publication",), content["content_id"]))).due is not None:
+                    await asyncio.sleep(0.01)
+        told = await good(bench, "CHECK", target=connection_id)
+        assert told["details"]["dropped"] == 3
+        open_gate.set()
+        await until(bench, connection_id, moved(4))
+        async with asyncio.timeout(20):
+            while len(done) < 4:
+                await asyncio.sleep(0.01)
+        assert done == [0, 1, 2, 3]
 
 
 class Receiver:

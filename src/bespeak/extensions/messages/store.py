@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator
+from collections import Counter
+from collections.abc import Generator, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
 import msgspec
@@ -175,12 +176,7 @@ class PutMessages(Command, frozen=True):
         full = yield from self._flooded()
         if self.most is not None and wanted:
             owners = tuple({message.owner for message in wanted})
-            rows = yield Statement(
-                f"SELECT column1 FROM (VALUES {', '.join(['(?)'] * len(owners))}) AS wanted WHERE EXISTS "
-                f"(SELECT 1 FROM records WHERE kind = '{MESSAGE}' AND owner = column1 LIMIT 1 OFFSET ?)",
-                (*owners, self.most - 1),
-            )
-            full |= {row[0] for row in rows}
+            full |= yield from _find_full(owners, self.most)
         wanted = tuple(message for message in wanted if message.owner not in full) if full else wanted
         if full and not wanted and self.required:
             return Conflict("inbox-full", {"recipients": sorted(full)})
@@ -217,6 +213,16 @@ class PutMessages(Command, frozen=True):
             (*(value for pair in pairs for value in pair), self.share - 1),
         )
         return {row[0] for row in rows}
+
+
+def _find_full(owners: Sequence[str], most: int) -> Generator[Any, Any, set[str]]:
+    """Return the owners that have so many messages."""
+    rows = yield Statement(
+        f"SELECT column1 FROM (VALUES {', '.join(['(?)'] * len(owners))}) AS wanted WHERE EXISTS "
+        f"(SELECT 1 FROM records WHERE kind = '{MESSAGE}' AND owner = column1 LIMIT 1 OFFSET ?)",
+        (*owners, most - 1),
+    )
+    return {row[0] for row in rows}
 
 
 class FindMessage(Command, frozen=True):
@@ -262,6 +268,8 @@ class ListMessages(Command, frozen=True):
 
 
 SUBSCRIBED: Final = "active"  # state of a subscription that has not been cancelled
+MOST_WAITING: Final = 10_000  # messages that wait for a bounded subscriber; what is published beyond is dropped
+BOUNDED: Final = '"dropped"'  # member of the data of such a subscription: the number of messages that were dropped
 
 
 class PutInChannel(Command, frozen=True):
@@ -360,6 +368,7 @@ class Advance(msgspec.Struct, frozen=True):
     delay: float | None = None  # seconds until it is due next, if that is not a time
     messages: tuple[NewMessage, ...] = ()
     postings: tuple[PutOutbox, ...] = ()
+    bounded: tuple[Subscriber, ...] = ()  # subscribers for which no more than MOST_WAITING messages wait
 
 
 class AdvanceMany(Command, frozen=True):
@@ -386,7 +395,18 @@ class AdvanceMany(Command, frozen=True):
         sent = [batch for batch in self.batches if batch.record_id in advanced]
         for kind in {advanced[batch.record_id] for batch in sent if batch.state != batch.before}:
             yield Notify(topic_of(kind))
-        yield from PutMessages(tuple(message for batch in sent for message in batch.messages)).steps()
+        messages = [message for batch in sent for message in batch.messages]
+        if bounded := {one.owner: one.record_id for batch in sent for one in batch.bounded}:
+            full = yield from _find_full(tuple(bounded), MOST_WAITING)
+            dropped = Counter(one.owner for one in messages if one.owner in full)
+            for owner in sorted(dropped):
+                found = yield Statement("SELECT data FROM records WHERE record_id = ? {lock}", (bounded[owner],))
+                content = msgspec.json.decode(found[0][0] if found else '{"dropped":0}')
+                content["dropped"] += dropped[owner]
+                values = (msgspec.json.encode(content).decode(), bounded[owner])
+                yield Statement("UPDATE records SET data = ? WHERE record_id = ?", values)
+            messages = [one for one in messages if one.owner not in full]
+        yield from PutMessages(tuple(messages)).steps()
         for batch in sent:
             for posting in batch.postings:
                 yield from posting.steps()
