@@ -131,9 +131,8 @@ async def connect(call: RoutedCall) -> Effects:
     )
     feed: tuple[Command, ...] = ()
     if isinstance(source, PublicationSource):
-        subscription = PutRecord(
-            f"sub-{connection_id}", SUBSCRIPTION, connection_id, SUBSCRIBED, '{"data":{},"dropped":0}'
-        )
+        counted = '{"data":{},"dropped":0}'
+        subscription = PutRecord(f"sub-{connection_id}", SUBSCRIPTION, connection_id, SUBSCRIBED, counted)
         feed = (PutInChannel(subscription, ends[0].partition(":")[2]),)
     told: dict[str, Any] = {"connection_id": connection_id, "source": ends[0], "destination": ends[1]}
     told |= {"channel_type": channel_type, "status": ACTIVE, "channel": _settings(conduit)}

@@ -401,8 +401,8 @@ class AdvanceMany(Command, frozen=True):
             dropped = Counter(one.owner for one in messages if one.owner in full)
             for owner in sorted(dropped):
                 found = yield Statement("SELECT data FROM records WHERE record_id = ? {lock}", (bounded[owner],))
-                content = msgspec.json.decode(found[0][0] if found else '{"dropped":0}')
-                content["dropped"] += dropped[owner]
+                content = msgspec.json.decode(found[0][0] if found else "{}")
+                content["dropped"] = content.get("dropped", 0) + dropped[owner]
                 values = (msgspec.json.encode(content).decode(), bounded[owner])
                 yield Statement("UPDATE records SET data = ? WHERE record_id = ?", values)
             messages = [one for one in messages if one.owner not in full]
