@@ -403,8 +403,8 @@ class AdvanceMany(Command, frozen=True):
                 found = yield Statement("SELECT data FROM records WHERE record_id = ? {lock}", (bounded[owner],))
                 content = msgspec.json.decode(found[0][0] if found else "{}")
                 content["dropped"] = content.get("dropped", 0) + dropped[owner]
-                values = (msgspec.json.encode(content).decode(), bounded[owner])
-                yield Statement("UPDATE records SET data = ? WHERE record_id = ?", values)
+                noted = (msgspec.json.encode(content).decode(), bounded[owner])
+                yield Statement("UPDATE records SET data = ? WHERE record_id = ?", noted)
             messages = [one for one in messages if one.owner not in full]
         yield from PutMessages(tuple(messages)).steps()
         for batch in sent:
