@@ -529,12 +529,11 @@ class _Analysis:
             yield _Finding(names, values, 1 - p, source, f"{' and '.join(names)}: {text}, p {p:.2g}.", points)
 
 
-def _shape(count: int, squares: float, cubes: float) -> tuple[float | None, float | None]:
+def _shape(count: int, squares: float, cubes: float) -> tuple[float, float | None]:
     """Return standard deviation and skew of a sample, from sums of squares and cubes of distances from the mean."""
-    if count < 3 or squares <= 0 or not math.isfinite(squares):
-        return (math.sqrt(squares / (count - 1)) if count > 1 else None), None
-    skew = math.sqrt(count * (count - 1)) / (count - 2) * (cubes / count) / (squares / count) ** 1.5
-    return math.sqrt(squares / (count - 1)), skew if math.isfinite(skew) else None
+    deviation, scale = math.sqrt(squares / max(count - 1, 1)), (squares / count) ** 1.5
+    known = count > 2 and scale > 0
+    return deviation, math.sqrt(count * (count - 1)) / (count - 2) * cubes / count / scale if known else None
 
 
 def _skew(low: float, middle: float, high: float) -> float:

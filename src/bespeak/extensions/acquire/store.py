@@ -38,6 +38,10 @@ class StoredResource(msgspec.Struct, frozen=True):
     def resource_id(self) -> str:
         return f"res-{self.position}"
 
+    @property
+    def digest(self) -> str:
+        return digest_of(msgspec.json.decode(self.data))
+
 
 COLUMNS: Final = ", ".join(StoredResource.__struct_fields__)
 
@@ -172,7 +176,7 @@ class PutResources(Command, frozen=True):
         stale: list[str] = []
         for row in self.rows:
             old = None if row.key is None else known.get(row.key)
-            if row.key is not None and row.key in self.expected and self.expected[row.key] != _digest(old):
+            if row.key is not None and row.key in self.expected and self.expected[row.key] != (old and old.digest):
                 stale.append(row.key)
                 counts["skipped"] += 1
             elif old is None and row.key in pending and row.key is not None:
@@ -240,10 +244,6 @@ class PutCount(msgspec.Struct, frozen=True):
 def digest_of(value: Any) -> str:
     """Return a digest of a value as JSON, whatever the order of its members."""
     return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:24]
-
-
-def _digest(resource: StoredResource | None) -> str | None:
-    return None if resource is None else digest_of(msgspec.json.decode(resource.data))
 
 
 def _replace(old: StoredResource, data: str) -> Result[StoredResource]:

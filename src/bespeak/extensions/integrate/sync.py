@@ -261,7 +261,7 @@ class _Work:
                     removed.append(local.position)
                     noted[key] = (key, "", row.version)
             waiting = {}
-            for key, reason in await self._push(pushed, compared):
+            for key, reason in await self.remote.put(pushed, plan.member, compared):
                 noted[key] = (key, agreed[key].digest if key in agreed else "", noted[key][2])
                 self._at.count("pushed", -1)
                 if reason is None and attempt < _MOST_CHANGES - 1:
@@ -275,20 +275,6 @@ class _Work:
         gone = [RemoveLinked(RemoveResources(self._owner, plan.collection, 1, position)) for position in removed]
         put = PutResources(plan.collection, self._owner, tuple(pulled), "overwrite")
         return [note, *([put] if pulled else []), *gone]
-
-    async def _push(
-        self, pushed: Mapping[str, Any], compared: Mapping[str, str | None]
-    ) -> list[tuple[str, str | None]]:
-        """Write rows to the remote; return the key of each that it has not taken, with the reason.
-
-        The reason is None if the row there is not the one with the digest that was compared.
-        """
-        if not pushed:
-            return []
-        keys = tuple(pushed)
-        rejected, stale = await self.remote.put(list(pushed.values()), self._plan.member, compared)
-        reasons = ((keys[one["row"]], f"the remote rejects it: {str(one.get('reason', ''))[:200]}") for one in rejected)
-        return [*reasons, *((key, None) for key in stale)]
 
     def _decide(self, row: _Row, content: Any) -> str:
         """Return what becomes of a row: agreed, pull, push, remove, conflicts or skipped."""
