@@ -353,14 +353,11 @@ class _Analysis:
 
         Return the least, the greatest, the mean and about how many there are.
         """
-        name, table = f"n{at}", f"v{at}"
-        asked = f"min({name}), max({name}), avg({name}), approx_count_distinct({name})"
+        asked = f"min(n{at}), max(n{at}), avg(n{at}), approx_count_distinct(n{at})"
         [(least, most, mean, different)] = self._ask(f"SELECT {asked} FROM s")
-        made = f"VIEW {table} AS SELECT {name} AS v, 1 AS c FROM s WHERE {name} IS NOT NULL"
-        if different <= self._counts[at]["numbers"] * _FEW:
-            self._grouped.add(at)
-            made = f"TABLE {table} AS SELECT {name} AS v, count(*) AS c FROM s WHERE {name} IS NOT NULL GROUP BY 1"
-        self._ask(f"CREATE {made}")
+        self._grouped |= {at} if different <= self._counts[at]["numbers"] * _FEW else set()
+        made, count, by = ("TABLE", "count(*)", "GROUP BY 1") if at in self._grouped else ("VIEW", "1", "")
+        self._ask(f"CREATE {made} v{at} AS SELECT n{at} AS v, {count} AS c FROM s WHERE n{at} IS NOT NULL {by}")
         return least, most, mean, different
 
     def _quantiles(self, at: int, value: str, shares: Sequence[float]) -> list[float]:

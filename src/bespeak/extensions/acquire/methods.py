@@ -175,7 +175,7 @@ async def search(call: RoutedCall) -> Envelope:
     if several:
         # Each part has only as many results as the first page needs.
         results = (await compute_in_thread(call.agent_id, _merge, results, order))[offset:]
-    sizes = accumulate(await run_in_thread(lambda: [_size(one) for one in results[:limit]]))
+    sizes = accumulate(await run_in_thread(lambda: [len(msgspec.json.encode(one)) for one in results[:limit]]))
     shown = results[: max(sum(size <= _MOST_BYTES for size in sizes), 1)]
     told: dict[str, Any] = {"results": shown, "count": len(shown), "offset": offset}
     told |= {"next_offset": offset + len(shown)} if len(results) > len(shown) else {}
@@ -274,10 +274,6 @@ def _highlight(row: Row, words: Sequence[str]) -> dict[str, str]:
     return shown
 
 
-def _size(value: Any) -> int:
-    return len(msgspec.json.encode(value))
-
-
 @handler
 async def scan(call: RoutedCall) -> Envelope:
     """Answer SCAN /. The position of the last row is in the cursor, so that no state is kept between pages."""
@@ -289,7 +285,7 @@ async def scan(call: RoutedCall) -> Envelope:
     after = read_cursor(call, _SCAN, about, given["cursor"], collection.accepts) if "cursor" in given else None
     size = given.get("page_size", _PAGE)
     rows, position = await collection.scan(after, size, filters)
-    while len(rows) > 1 and (length := await run_in_thread(_size, rows)) > _MOST_BYTES:
+    while len(rows) > 1 and (length := len(await run_in_thread(msgspec.json.encode, rows))) > _MOST_BYTES:
         size = max(size * _MOST_BYTES // (length + length // 4), 1)  # only the collection knows positions
         rows, position = await collection.scan(after, size, filters)
     page = {"collection": collection.name, "items": rows, "count": len(rows)}

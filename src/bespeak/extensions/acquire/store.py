@@ -336,11 +336,7 @@ class CountUnindexed(Command, frozen=True):
 
 
 class SearchResources(Command, frozen=True):
-    """Find the resources of a collection that have all words, the best first; at most MOST_CANDIDATES are ranked.
-
-    PostgreSQL looks for all matches before it returns the first one. Where words are common, a sample of the resources
-    has enough of them.
-    """
+    """Find the resources of a collection that have all words, the best first; at most MOST_CANDIDATES are ranked."""
 
     collection: str
     owners: tuple[str, ...]  # owners of which one must own it; empty for all
@@ -353,6 +349,7 @@ class SearchResources(Command, frozen=True):
         search = "{text_quick}" if highest > _LARGE else "{text_search}"
         for of in [_token(self.collection, owner) for owner in self.owners] or [_token(self.collection)]:
             rows: Sequence[Sequence[Any]] = ()
+            # PostgreSQL finds all matches before it returns one. Of common words a sample has enough.
             for sample in _SAMPLES if highest > _LARGE else ():
                 rows = yield self._find("{text_sample}", f"{of}x{sample}")
                 if len(rows) == MOST_CANDIDATES or len(rows) * _SAMPLES[-1] < MOST_CANDIDATES:

@@ -104,9 +104,8 @@ class RemoteCollection:
         """
         left: list[tuple[str, str | None]] = []
         for part in _parts(rows):
-            given = {"source": list(part.values()), "target": self.name, "key": member}
-            given["expected"] = {key: expected[key] for key in part}
-            receipt = await self._remote.ask("IMPORT", given, _Receipt)
+            given = {"target": self.name, "key": member, "expected": {key: expected[key] for key in part}}
+            receipt = await self._remote.ask("IMPORT", {**given, "source": list(part.values())}, _Receipt)
             taken = -1 if receipt is None else receipt.added + receipt.changed + receipt.skipped
             if receipt is None or taken < 0 or taken != len(part) - receipt.rejected_count:
                 raise contradiction("a receipt that does not add up")

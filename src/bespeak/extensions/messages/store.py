@@ -175,8 +175,7 @@ class PutMessages(Command, frozen=True):
         wanted = self.messages
         full = yield from self._flooded()
         if self.most is not None and wanted:
-            owners = tuple({message.owner for message in wanted})
-            full |= yield from _find_full(owners, self.most)
+            full |= yield from _find_full([(owner, None) for owner in {one.owner for one in wanted}], self.most)
         wanted = tuple(message for message in wanted if message.owner not in full) if full else wanted
         if full and not wanted and self.required:
             return Conflict("inbox-full", {"recipients": sorted(full)})
@@ -205,22 +204,16 @@ class PutMessages(Command, frozen=True):
         pairs = {(owner, sender_hash) for owner, sender_hash in hashes if sender_hash is not None}
         if not pairs:
             return set()
-        asked = ", ".join(["(CAST(? AS TEXT), CAST(? AS BIGINT))"] * len(pairs))
-        rows = yield Statement(
-            f"SELECT column1 FROM (VALUES {asked}) AS wanted WHERE EXISTS "
-            f"(SELECT 1 FROM records WHERE kind = '{MESSAGE}' AND owner = column1 AND sender_hash = column2 "
-            f"AND state = '{UNREAD}' LIMIT 1 OFFSET ?)",
-            (*(value for pair in pairs for value in pair), self.share - 1),
-        )
-        return {row[0] for row in rows}
+        return (yield from _find_full(list(pairs), self.share, f"AND sender_hash = column2 AND state = '{UNREAD}'"))
 
 
-def _find_full(owners: Sequence[str], most: int) -> Generator[Any, Any, set[str]]:
-    """Return the owners that have so many messages."""
+def _find_full(wanted: Sequence[tuple[str, int | None]], most: int, more: str = "") -> Generator[Any, Any, set[str]]:
+    """Return the owners that have so many messages, of the sender with a hash if `more` says so."""
+    asked = ", ".join(["(CAST(? AS TEXT), CAST(? AS BIGINT))"] * len(wanted))
     rows = yield Statement(
-        f"SELECT column1 FROM (VALUES {', '.join(['(?)'] * len(owners))}) AS wanted WHERE EXISTS "
-        f"(SELECT 1 FROM records WHERE kind = '{MESSAGE}' AND owner = column1 LIMIT 1 OFFSET ?)",
-        (*owners, most - 1),
+        f"SELECT column1 FROM (VALUES {asked}) AS wanted WHERE EXISTS "
+        f"(SELECT 1 FROM records WHERE kind = '{MESSAGE}' AND owner = column1 {more} LIMIT 1 OFFSET ?)",
+        (*(value for pair in wanted for value in pair), most - 1),
     )
     return {row[0] for row in rows}
 
@@ -397,7 +390,7 @@ class AdvanceMany(Command, frozen=True):
             yield Notify(topic_of(kind))
         messages = [message for batch in sent for message in batch.messages]
         if bounded := {one.owner: one.record_id for batch in sent for one in batch.bounded}:
-            full = yield from _find_full(tuple(bounded), MOST_WAITING)
+            full = yield from _find_full([(owner, None) for owner in bounded], MOST_WAITING)
             dropped = Counter(one.owner for one in messages if one.owner in full)
             for owner in sorted(dropped):
                 found = yield Statement("SELECT data FROM records WHERE record_id = ? {lock}", (bounded[owner],))

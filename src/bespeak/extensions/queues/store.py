@@ -27,7 +27,6 @@ SUBMISSION: Final = "submission"
 QUEUED: Final = "queued"
 RUNNING: Final = "running"
 DONE: Final = "done"
-UNREADABLE: Final = "unreadable-item"
 DEAD: Final = "dead"  # refused, or failed as often as the queue tries
 CANCELLED: Final = "cancelled"
 KEPT: Final = 30 * 86400.0  # seconds for which an item can be looked up after its end
@@ -68,9 +67,8 @@ def read_item(record: Record) -> Item:
     try:
         return _decode(record.data)
     except (msgspec.MsgspecError, RecursionError) as error:
-        reason = {"code": UNREADABLE, "message": f"The stored item cannot be read: {error}"[:300]}
-        nobody = Authority(record.owner, (), {})
-        return Item("", record.data, 0, nobody, error=reason, unreadable=True)
+        reason = {"code": "unreadable-item", "message": f"The stored item cannot be read: {error}"[:300]}
+        return Item("", record.data, 0, Authority(record.owner, (), {}), error=reason, unreadable=True)
 
 
 class ClaimItems(Command, frozen=True):
