@@ -18,6 +18,7 @@ from bespeak.app.server.http_face import make_face
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.acquire.store import FindKeys, ListResources, RemoveResources
+from bespeak.extensions.integrate.remote import RemoteCollection
 from bespeak.extensions.integrate.settings import ConnectSettings, RemoteSettings
 from bespeak.extensions.messages.transports import AgtpNotice
 from bespeak.faces.agtp.server import AgtpServer
@@ -185,6 +186,54 @@ class Liar:
 
     def malformed(self, fault: Malformed, _: Connection) -> Response:
         return Response(fault.status)
+
+
+@pytest.mark.parametrize("policy", ["remote_wins", "local_wins", "manual"])
+async def test_what_changes_at_the_remote_while_it_is_compared_is_judged_by_the_policy(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys, changing = ("old", "new", "same"), ["first"]
+    sending = RemoteCollection.put
+
+    async with pair() as (here, there, agent):
+        await put(there.store, {"id": "old", "n": 0}, owner=agent, collection="stock")
+        await good(here, "SYNC", **STOCK)
+        await put(here.store, *({"id": key, "n": "here"} for key in keys), collection="stock")
+
+        async def send(*given: Any) -> Any:
+            if changing:
+                changing.clear()
+                changed = ({"id": "old", "n": "there"}, {"id": "new", "n": "there"}, {"id": "same", "n": "here"})
+                await put(there.store, *changed, owner=agent, collection="stock")
+            return await sending(*given)
+
+        monkeypatch.setattr(RemoteCollection, "put", send)
+        told = await good(here, "SYNC", **STOCK, direction="bidirectional", conflict_policy=policy)
+        ours, theirs = {"manual": ("here", "there"), "local_wins": ("here",) * 2}.get(policy, ("there",) * 2)
+        assert await rows(here, AGENT) == {"old": ours, "new": ours, "same": "here"}
+        assert await rows(there, agent) == {"old": theirs, "new": theirs, "same": "here"}
+        result = {"remote_wins": {"pulled": 2}, "local_wins": {"pushed": 2}}.get(policy, {})
+        assert counts(told) == {**result, "agreed": 1, "conflicts": 2}
+        told = await good(here, "SYNC", **STOCK, direction="bidirectional", conflict_policy="manual")
+        assert counts(told) == ({"agreed": 3} if result else {"agreed": 1, "conflicts": 2})
+
+
+async def test_a_row_that_changes_each_time_it_is_compared_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    sending, number = RemoteCollection.put, 0
+
+    async with pair() as (here, there, agent):
+        await put(here.store, {"id": "a", "n": "here"}, collection="stock")
+
+        async def send(*given: Any) -> Any:
+            nonlocal number
+            number += 1
+            await put(there.store, {"id": "a", "n": number}, owner=agent, collection="stock")
+            return await sending(*given)
+
+        monkeypatch.setattr(RemoteCollection, "put", send)
+        given = {**STOCK, "direction": "bidirectional", "conflict_policy": "local_wins"}
+        assert counts(await good(here, "SYNC", **given)) == {"skipped": 1, "conflicts": 4}
+        assert await rows(there, agent) == {"a": number}
 
 
 def page(*items: Any, cursor: str | None = None, collection: str = "stock") -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -13,6 +12,7 @@ import msgspec
 
 from bespeak.contract.participant import CHANNEL, SINK, SOURCE
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.acquire.store import digest_of
 from bespeak.extensions.data.collection import DataCollection, Row, list_collections, read_filters
 from bespeak.extensions.integrate.settings import NatsSettings
 from bespeak.extensions.messages.message import decode_message, decode_origin
@@ -120,11 +120,6 @@ def _identify(collection: Any, row: Row) -> str:
         return str(own)
     key = collection.key if isinstance(collection, DataCollection) else ()
     return digest_of([row.get(name) for name in key] if key else row)
-
-
-def digest_of(value: Any) -> str:
-    """Return a digest of a value as JSON, whatever the order of its members."""
-    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:24]
 
 
 class AnswerSource(Source):

@@ -130,7 +130,8 @@ async def connect(call: RoutedCall) -> Effects:
     )
     feed: tuple[Command, ...] = ()
     if isinstance(source, PublicationSource):
-        subscription = PutRecord(f"sub-{connection_id}", SUBSCRIPTION, connection_id, SUBSCRIBED, '{"data":{}}')
+        counted = '{"data":{},"dropped":0}'
+        subscription = PutRecord(f"sub-{connection_id}", SUBSCRIPTION, connection_id, SUBSCRIBED, counted)
         feed = (PutInChannel(subscription, ends[0].partition(":")[2]),)
     told: dict[str, Any] = {"connection_id": connection_id, "source": ends[0], "destination": ends[1]}
     told |= {"channel_type": channel_type, "status": ACTIVE, "channel": _settings(conduit)}
@@ -163,10 +164,14 @@ def _settings(conduit: Conduit) -> dict[str, Any]:
     return {"interval": usual, "rate": _RATE, **conduit.config}
 
 
-async def _describe(_: Server, record: Record) -> Mapping[str, Any]:
+async def _describe(server: Server, record: Record) -> Mapping[str, Any]:
     conduit = decode(record.data)
     told = {name: getattr(conduit, name) for name in ("source", "destination", "channel_type", "moved", "failed")}
     told |= {} if conduit.error is None else {"error": conduit.error, "attempts": conduit.attempts}
+    if conduit.source.startswith("messages:") and server.store is not None:
+        # Messages that came while so many waited that no more were kept.
+        inbox: Record | None = await server.store.read(FindRecord((SUBSCRIPTION,), f"sub-{record.record_id}"))
+        told |= {"dropped": inbox.content().get("dropped", 0)} if inbox is not None else {}
     return told | ({} if conduit.moved_at is None else {"moved_at": write_instant(conduit.moved_at)})
 
 

@@ -7,7 +7,7 @@ size and time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,12 +55,18 @@ class _Page(msgspec.Struct):
     cursor: str | None = None
 
 
+class _Rejected(msgspec.Struct):
+    row: int
+    reason: str = ""
+
+
 class _Receipt(msgspec.Struct):
     added: int
     changed: int
     skipped: int
     rejected_count: int
-    rejected: list[dict[str, Any]] = []
+    rejected: list[_Rejected] = []
+    stale: list[str] = []
 
 
 class _Content(msgspec.Struct):
@@ -89,34 +95,40 @@ class RemoteCollection:
         found = await self._remote.ask("FETCH", {"resource_id": f"{self.name}/{key}"}, _Content)
         return None if found is None else found.content
 
-    async def put(self, rows: Sequence[Any], key: str) -> list[dict[str, Any]]:
-        """Write rows; return the number of each that was rejected, with the reason."""
-        rejected: list[dict[str, Any]] = []
-        for start, part in _parts(rows):
-            receipt = await self._remote.ask("IMPORT", {"source": part, "target": self.name, "key": key}, _Receipt)
+    async def put(
+        self, rows: Mapping[str, Any], member: str, expected: Mapping[str, str | None]
+    ) -> list[tuple[str, str | None]]:
+        """Write rows by their keys, in place of those with the expected digests.
+
+        Return the key of each that was not taken, with the reason; None if another row was in its place.
+        """
+        left: list[tuple[str, str | None]] = []
+        for part in _parts(rows):
+            given = {"target": self.name, "key": member, "expected": {key: expected[key] for key in part}}
+            receipt = await self._remote.ask("IMPORT", {**given, "source": list(part.values())}, _Receipt)
             taken = -1 if receipt is None else receipt.added + receipt.changed + receipt.skipped
             if receipt is None or taken < 0 or taken != len(part) - receipt.rejected_count:
                 raise contradiction("a receipt that does not add up")
-            for one in receipt.rejected:
-                number = one.get("row")
-                if not isinstance(number, int) or not 0 <= number < len(part):
-                    raise contradiction("a receipt that rejects rows which were not sent")
-                rejected.append({**one, "row": start + number})
-        return rejected
+            known = dict(enumerate(part))
+            if not {one.row for one in receipt.rejected} <= known.keys() or not set(receipt.stale) <= part.keys():
+                raise contradiction("a receipt for rows which were not sent")
+            left += ((known[one.row], f"the remote rejects it: {one.reason[:200]}") for one in receipt.rejected)
+            left += ((key, None) for key in receipt.stale)
+        return left
 
 
-def _parts(rows: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:
-    """Divide rows into parts that a server imports at once, each with the number of its first row."""
-    part, size = list[Any](), 0
-    for number, row in enumerate(rows):
+def _parts(rows: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Divide rows into parts that a server imports at once."""
+    part, size = dict[str, Any](), 0
+    for key, row in rows.items():
         length = len(to_json(row))
         if part and size + length > _MOST_PUT:
-            yield number - len(part), part
-            part, size = [], 0
-        part.append(row)
+            yield part
+            part, size = {}, 0
+        part[key] = row
         size += length
     if part:
-        yield len(rows) - len(part), part
+        yield part
 
 
 class Remote:
