@@ -40,7 +40,7 @@ TALLY = ext.StandardMethod(
     impact="reversible",
     idempotent=False,
     takes={"to": {"type": "integer"}, "callback?": ext.LINE},
-    returns={"job_id": ext.NAME, "status": ext.NAME, "look?": {"type": "object"}},
+    returns={"job_id?": ext.NAME, "status?": ext.NAME, "look?": {"type": "object"}, "counted?": {"type": "integer"}},
 )
 
 
