@@ -16,7 +16,7 @@ from tests.stateful import StatefulBench, audited_backend, keeping
 
 from bespeak.app.server.http_face import make_face
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.documents.deployment.server_toml import ServerDocument, parse_server
 from bespeak.extensions.acquire.store import FindKeys, ListResources, RemoveResources
 from bespeak.extensions.integrate.settings import ConnectSettings, RemoteSettings
 from bespeak.extensions.messages.transports import AgtpNotice
@@ -240,3 +240,14 @@ async def test_a_remote_with_scopes_does_not_exist_for_agents_that_lack_them() -
         assert await code(here, "SYNC", **STOCK) == (404, "remote-not-found")
         reply = await here.send("SYNC", "/", STOCK, authority_scope="warehouse:sync")
         assert reply.refusal == (503, "remote-unavailable")
+
+
+@pytest.mark.parametrize("scopes", [("stock:sync",), ()])
+async def test_scopes_of_a_remote_must_be_written_and_a_server_warns_if_there_are_none(
+    scopes: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    table = '[connect.remotes.warehouse]\nurl = "https://stock.example"\n'
+    for written, messages in (("", ["`scopes` is missing"]), ("scopes = []\n", [])):
+        assert [one.message for one in parse_server(table + written, "bespeak.toml")[1]] == messages
+    async with listed("agtp://127.0.0.1:1", scopes=scopes):
+        assert ("[connect.remotes.warehouse] has no scopes" in caplog.text) == (not scopes)

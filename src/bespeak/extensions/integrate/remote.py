@@ -7,6 +7,7 @@ size and time.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
@@ -39,6 +40,7 @@ from bespeak.runtime.handling import RefusedError, new_id, refusal, to_json
 if TYPE_CHECKING:
     import httpx
 
+_logger = logging.getLogger(__name__)
 SYNC: Final = STANDARD["SYNC"]
 PAGE: Final = 100  # rows of one request, so that rows of the largest size fit
 _MOST_PUT: Final = 512 * 1024  # bytes of rows that a server imports at once, not in the background
@@ -188,6 +190,9 @@ def open_remotes(opening: Opening, settings: ConnectSettings) -> dict[str, Remot
     server_id = opening.server.registrar.service.identity.server_id
     for name, one in settings.remotes.items():
         token = read_token(one.token, f"connect.remotes.{name}", opening.environment)
+        if not one.scopes:
+            message = "[connect.remotes.%s] has no scopes: every agent that may SYNC uses the credential of this server"
+            _logger.warning(message, name)
         web = parse_web_address(one.url) if not one.url.startswith("agtp:") else None
         place = web.origin if isinstance(web, WebAddress) else parse_uri(one.url)
         guard = AddressGuard(typed_host(place.host, place.port))
