@@ -30,8 +30,10 @@ from bespeak.extensions.integrate.settings import ConnectSettings, NatsSettings
 from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.wire.messages import Malformed
 from bespeak.runtime.handling import OpenLimit
+from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord
 from bespeak.state.store.settings import open_store
 
@@ -329,6 +331,26 @@ def test_a_channel_is_a_source_or_a_sink() -> None:
     for function in (two, begins):
         with pytest.raises(ContractError, match="takes"):
             app.channel("wrong")(function)
+
+
+async def test_no_item_of_a_page_is_delivered_after_the_end_of_the_credential(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+
+    def declare(app: App) -> None:
+        @app.channel("take")
+        async def take(reading: Reading) -> None:
+            """Take a reading, during which the key of the agent is revoked."""
+            taken.append(reading.n)
+            ended = Refused(401, "authority-expired", "The API key that made this was revoked.")
+            monkeypatch.setattr(Authority, "judge", lambda *_: ended)
+
+    async with keeping(methods=METHODS, participants=joining(declare)) as bench:
+        await put(bench.store, *({"n": n} for n in range(5)))
+        connection_id = await connected(bench, "collection:papers", "channel:take")
+        async with asyncio.timeout(20):
+            while (record := await bench.store.read(FindRecord(("connection",), connection_id))).state == "active":
+                await asyncio.sleep(0.01)
+        assert (taken, record.content()["ended"]["code"]) == ([0], "authority-expired")
 
 
 async def cursor_of(bench: StatefulBench, connection_id: str) -> list[int]:

@@ -250,7 +250,7 @@ class _Run:
                 _logger.warning("the source of %s failed", self._record.record_id, exc_info=error)
                 return await self._fail(Refused(status.SERVER_ERROR, "source-failed", "The source failed."))
             for start in range(0, len(items), destination.batch):
-                refused = await self._deliver(call, destination, items[start : start + destination.batch])
+                refused = await self._deliver(destination, items[start : start + destination.batch])
                 if refused is not None:
                     return await self._fail(refused)
             await asyncio.sleep(len(items) / settings["rate"])
@@ -268,8 +268,11 @@ class _Run:
             return Refused(status.GONE, "ttl-ended", "The connection has reached its end.")
         return scope_gate(call) or call
 
-    async def _deliver(self, call: RoutedCall, destination: Destination, items: Sequence[Item]) -> Refused | None:
+    async def _deliver(self, destination: Destination, items: Sequence[Item]) -> Refused | None:
         """Deliver items and note that. A refusal of an item is noted too; return one that has nothing to do with it."""
+        call = self._restore()  # a page takes as long as its destination wants
+        if isinstance(call, Refused):
+            return call
         before, cursor = self._conduit, items[-1].cursor
         values = [item.value for item in items if item.value is not NOTHING]
         also = tuple(command for item in items for command in item.also)

@@ -361,6 +361,9 @@ class Jobs(ClaimLoop):
         conflict: Conflict | None = None
         async with aclosing(steps):
             while True:
+                now = self._restore(job)  # before the next part begins, which may change things elsewhere
+                if isinstance(now, Refused) or now.principal.scopes != call.principal.scopes:
+                    return job
                 try:
                     step = await (steps.asend(None) if conflict is None else steps.athrow(StepConflictError(conflict)))
                 except RefusedError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
@@ -44,6 +45,8 @@ _logger = logging.getLogger(__name__)
 SYNC: Final = STANDARD["SYNC"]
 PAGE: Final = 100  # rows of one request, so that rows of the largest size fit
 _MOST_PUT: Final = 512 * 1024  # bytes of rows that a server imports at once, not in the background
+_LONGEST_CURSOR: Final = 4096
+_CODE: Final = re.compile("[A-Za-z0-9_-]{1,80}")
 _MOST_ANSWER: Final = 8 * 1024 * 1024
 _WITHIN: Final = 30.0
 _MOST_REDIRECTS: Final = 5
@@ -82,8 +85,9 @@ class RemoteCollection:
         page = await self._remote.ask("SCAN", given, _Page)
         if page is None:
             return None
-        if page.collection != self.name.rpartition(":")[2] or len(page.items) > PAGE or page.cursor == (cursor or ""):
-            raise contradiction("a page of another collection, of too many rows, or with the same cursor again")
+        wrong = page.cursor == (cursor or "") or len(page.cursor or "") > _LONGEST_CURSOR  # it is kept with the job
+        if page.collection != self.name.rpartition(":")[2] or len(page.items) > PAGE or wrong:
+            raise contradiction("a page of another collection, of too many rows, or with an old or overlong cursor")
         return page.items, page.cursor
 
     async def fetch(self, key: str) -> dict[str, Any] | None:
@@ -147,7 +151,9 @@ class Remote:
             error = msgspec.json.decode(told.get("error", answer), type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError):
             raise contradiction(f"something that is not an answer to {method}") from None
-        raise _unavailable(f"it answered {method} with {code} {str(error.get('code', ''))[:80]}")
+        told_code = str(error.get("code", ""))
+        shown = f" {told_code}" if _CODE.fullmatch(told_code) else ""  # other texts of a remote go nowhere
+        raise _unavailable(f"it answered {method} with {code}{shown}")
 
     async def _exchange(self, method: str, body: bytes) -> tuple[int, bytes]:
         if self.url.startswith("agtp:"):
