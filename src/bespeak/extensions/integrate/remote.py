@@ -98,7 +98,7 @@ class RemoteCollection:
     async def put(self, rows: Sequence[Any], key: str) -> list[dict[str, Any]]:
         """Write rows; return the number of each that was rejected, with the reason."""
         rejected: list[dict[str, Any]] = []
-        for start, part in _parts(rows):
+        for start, part in divide(rows):
             receipt = await self._remote.ask("IMPORT", {"source": part, "target": self.name, "key": key}, _Receipt)
             taken = -1 if receipt is None else receipt.added + receipt.changed + receipt.skipped
             if receipt is None or taken < 0 or taken != len(part) - receipt.rejected_count:
@@ -111,7 +111,7 @@ class RemoteCollection:
         return rejected
 
 
-def _parts(rows: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:
+def divide(rows: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:
     """Divide rows into parts that a server imports at once, each with the number of its first row."""
     part, size = list[Any](), 0
     for number, row in enumerate(rows):
