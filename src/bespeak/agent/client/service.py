@@ -101,18 +101,10 @@ class CalledService:
     """The endpoints of a service, called with the authority of a client."""
 
     def __init__(
-        self,
-        client: ServiceClient,
-        *,
-        policies: Policies | None = None,
-        scopes: Scopes | None = None,
-        keeps_envelopes: bool = False,
+        self, client: ServiceClient, *, policies: Policies | None = None, scopes: Scopes | None = None
     ) -> None:
-        """Call through a client. Without `policies` the manifest has them; without `scopes` the service knows.
-
-        With `keeps_envelopes`, an output that is published in an envelope is returned in it.
-        """
-        self._keeps_envelopes = keeps_envelopes
+        """Call through a client. Without `policies` the manifest has them; without `scopes` the service knows."""
+        self.keeps_envelopes = False  # True if an output that is published in an envelope is returned in it
         self._client = client
         self._policies = policies
         self._scopes = scopes
@@ -142,8 +134,8 @@ class CalledService:
             # The query of an address may hold a credential.
             message = _QUERY.sub("", str(error))
             return Outcome(status.SERVER_ERROR, error={"code": "service-not-reached", "message": message})
-        is_enveloped = self._keeps_envelopes and "result" in endpoint.output_schema.get("required", ())
-        outcome = _outcome(reply, is_whole=is_enveloped)
+        is_enveloped = "result" in endpoint.output_schema.get("required", ())
+        outcome = _outcome(reply, is_whole=self.keeps_envelopes and is_enveloped)
         if outcome.confirmation_id is not None:
             self._confirmed.add(endpoint.key)
         return outcome

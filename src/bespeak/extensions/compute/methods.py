@@ -84,6 +84,7 @@ async def evaluate_rows(
     if found.code == UNAVAILABLE:
         raise RefusedError(not_available(method.name, found.message))
     message = f"`{member}` cannot be evaluated: {found.message}."
+    message += f" {_columns(rows)}" if found.code == "invalid-expression" else ""
     raise refusal(method, codes.get(found.code, "expression-failed"), message, field=f"/{member}")
 
 
@@ -187,13 +188,7 @@ async def rank(call: RoutedCall) -> Envelope:
         scores, how = [_number(row.get(criterion)) for row in rows], "column"
         how += f" {criterion}" * criterion.isprintable()
     else:
-        try:
-            values = await evaluate_rows(call, _RANK, criterion, rows, "criterion")
-        except RefusedError as error:
-            if error.refused.code != "invalid-expression":
-                raise
-            message = f"{error.refused.message} {_columns(rows)}"
-            raise RefusedError(msgspec.structs.replace(error.refused, message=message)) from None
+        values = await evaluate_rows(call, _RANK, criterion, rows, "criterion")
         scores, how = [_number(value) for value, _ in values], "expression"
     scored = [(score, number) for number, score in enumerate(scores) if score is not None]
     scored.sort(key=lambda pair: -pair[0])  # stable: of two with one score, the first stays first

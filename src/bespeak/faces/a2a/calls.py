@@ -76,7 +76,6 @@ class Caller:
 
 _AGAIN: Final = 1.0  # seconds after which a call is repeated whose key a process still holds that is gone
 _LONGEST_CALL: Final = 256 * 1024  # maximum characters of a call that a task keeps for a later message to continue
-_CANCELLED: Final = frozenset({"workflow-cancelled", "job-cancelled"})  # refusals of a call whose work was cancelled
 _UNDONE: Final = "Canceled. What the call had done is undone, as far as it can be; its output tells."
 _THEN: Final = "send a message with this taskId"
 _ACCEPTED: Final = f"A person has accepted this call. To make it, {_THEN}."
@@ -294,14 +293,14 @@ class SkillCalls:
             outcome = await self._call(attempt)
         task = attempt.task = deepcopy(attempt.task)
         case_id = outcome.confirmation_id
-        ended = outcome.status == status.ACCEPTED or outcome.error.get("code") in _CANCELLED
+        ended = outcome.status == status.ACCEPTED or outcome.error.get("code", "").endswith("-cancelled")
         run = await self._tasks.find_run(held) if ended else None
         if outcome.ok:
             report.complete(task, outcome, as_text=attempt.as_text)
         if run is not None and run.state == CANCELLED:
-            stays = outcome.error if outcome.error.get("code") == "job-cancelled" else None
-            words = _UNDONE if stays is None else stays["message"]
-            report.tell(task, TaskState.TASK_STATE_CANCELED, words, stays and {"error": stays})
+            stays = outcome.error.get("code") == "job-cancelled"
+            told = (outcome.error["message"], {"error": outcome.error}) if stays else (_UNDONE,)
+            report.tell(task, TaskState.TASK_STATE_CANCELED, *told)
         elif case_id is not None:
             attempt.case_id = case_id
             command = self._asking.remedy(case_id, _THEN)
