@@ -180,6 +180,7 @@ BUNDLED: Final = (
         methods=("MERGE", "LINK", "SYNC", "IMPORT", "MAP", "CONNECT", "EMBED"),
         tables={"connect": "settings:ConnectSettings"},
         hooks={
+            "follow": "jobs:follow",
             "remove resources": "removal:remove_resources",
             "show links": "links:show_links",
             "unlink": "store:Unlink",

@@ -12,6 +12,7 @@ from typing import Any
 
 import asyncpg
 import msgspec
+import nats
 import pytest
 from nats.aio.msg import Msg
 from tests.extensions.acquire.test_collections import put
@@ -33,8 +34,10 @@ from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.extensions.messages.store import PutInChannel
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.wire.messages import Malformed
 from bespeak.runtime.handling import OpenLimit
+from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord
 from bespeak.state.store.postgres_connection import SCHEMA
 from bespeak.state.store.postgres_transaction import run_command
@@ -412,6 +415,26 @@ def test_a_channel_is_a_source_or_a_sink() -> None:
             app.channel("wrong")(function)
 
 
+async def test_no_item_of_a_page_is_delivered_after_the_end_of_the_credential(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+
+    def declare(app: App) -> None:
+        @app.channel("take")
+        async def take(reading: Reading) -> None:
+            """Take a reading, during which the key of the agent is revoked."""
+            taken.append(reading.n)
+            ended = Refused(401, "authority-expired", "The API key that made this was revoked.")
+            monkeypatch.setattr(Authority, "judge", lambda *_: ended)
+
+    async with keeping(methods=METHODS, participants=joining(declare)) as bench:
+        await put(bench.store, *({"n": n} for n in range(5)))
+        connection_id = await connected(bench, "collection:papers", "channel:take")
+        async with asyncio.timeout(20):
+            while (record := await bench.store.read(FindRecord(("connection",), connection_id))).state == "active":
+                await asyncio.sleep(0.01)
+        assert (taken, record.content()["ended"]["code"]) == ([0], "authority-expired")
+
+
 async def cursor_of(bench: StatefulBench, connection_id: str) -> list[int]:
     record = await bench.store.read(FindRecord(("connection",), connection_id))
     cursor: list[int] = record.content()["cursor"]
@@ -429,7 +452,6 @@ async def _free_port() -> int:
 @asynccontextmanager
 async def jetstream(folder: Path) -> AsyncIterator[str]:
     """Run a NATS server with JetStream, and a stream for `plant.>`."""
-    nats = pytest.importorskip("nats")
     port = await _free_port()
     program = shutil.which("nats-server", path=str(Path(nats.__file__).parents[4] / "bin"))
     command = (str(program), "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", str(folder))
@@ -502,3 +524,38 @@ async def test_items_cross_jetstream_once_although_what_was_committed_is_deliver
                 "source-not-found",
             )
             assert await code(bench, "CONNECT", source="nats:plant.>", destination="inbox") == (404, "source-not-found")
+
+
+@pytest.mark.process
+async def test_hostile_messages_hold_up_no_others_and_none_counts_as_moved_that_was_not(tmp_path: Path) -> None:
+    hostile = (
+        b'{"x": "' + b"y" * 900_000 + b'"}',
+        b"\xff" * 900_000,  # larger as text
+        b"[" * 100_000 + b"]" * 100_000,
+        b'{"a": 1e999}',
+        b"7",
+        b'{"n": 1}',
+    )
+    async with jetstream(tmp_path) as address:
+        bus = ConnectSettings(nats=NatsSettings(servers=(address,), subjects=("plant.*",)))
+        async with keeping(methods=METHODS, document=ServerDocument(extension_tables={"connect": bus})) as bench:
+            client = await nats.connect(address)
+            for body in hostile:
+                await client.jetstream().publish("plant.a", body)
+            await client.close()
+            inward = await connected(bench, "nats:plant.a", "collection:copies", config={"rate": 1000})
+            told = await until(bench, inward, moved(len(hostile)))
+            rows = (await good(bench, "SCAN", collection="copies"))["items"]
+            assert (told["details"]["moved"], told["details"]["failed"]) == (2, 4)
+            assert [row.get("n", row.get("data")) for row in rows] == ['{"a": 1e999}', 1]
+            long = "nats:plant." + "a" * 900
+            assert (await good(bench, "CONNECT", source=long, destination="inbox"))["source"] == long
+
+
+async def test_errors_of_the_event_bus_tell_nothing_of_its_servers() -> None:
+    servers = ("nats://ann:s3cret@127.0.0.1:1",)
+    bus = ConnectSettings(nats=NatsSettings(servers=servers, subjects=("plant.*",)))
+    async with keeping(methods=METHODS, document=ServerDocument(extension_tables={"connect": bus})) as bench:
+        reply = await bench.send("CONNECT", "/", {"source": "nats:plant.a", "destination": "inbox"})
+        assert reply.refusal == (503, "bus-unavailable")
+        assert not [one for one in ("s3cret", "127.0.0.1") if one in reply.error["message"]]

@@ -207,7 +207,7 @@ INTEGRATE: Final[tuple[StandardMethod, ...]] = (
             ),
         ),
         returns=_members(
-            "connection_id: NAME, source: NAME, destination: NAME, channel_type: CHANNEL_TYPE, status: NAME, "
+            "connection_id: NAME, source: LINE, destination: LINE, channel_type: CHANNEL_TYPE, status: NAME, "
             "channel: OBJECT, created_at: TIME, expires_at?: TIME"
         ),
         errors=(

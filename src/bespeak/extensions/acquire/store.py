@@ -234,7 +234,7 @@ class AnalyzeResources(Command, frozen=True):
         return None
 
 
-class PutCount(msgspec.Struct, frozen=True):
+class PutCount(msgspec.Struct, frozen=True, omit_defaults=True):
     added: int
     changed: int
     skipped: int

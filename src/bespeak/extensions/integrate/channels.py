@@ -28,7 +28,7 @@ from bespeak.runtime.bindings.stream import StreamBinding
 from bespeak.runtime.call import Call, Composing, Journal, RoutedCall
 from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.gates import find_route
-from bespeak.runtime.handling import RefusedError, finish_step, passed, refusal, usable_functions
+from bespeak.runtime.handling import RefusedError, finish_step, passed, refusal, to_json, usable_functions
 from bespeak.runtime.route import Route
 from bespeak.state.store.commands.records import RemoveRecord
 from bespeak.state.store.store import Command
@@ -38,6 +38,7 @@ STREAM, WEBHOOK, POLLING, BUS = "stream", "webhook", "polling", "event-bus"
 INBOX: Final = "inbox"
 PATIENCE: Final = 5.0  # seconds to wait for an item before the claim of a connection is renewed
 NOTHING: Final[Any] = object()  # value of an item that only moves the cursor
+_MOST_ITEM: Final = 512 * 1024
 _PAGE: Final = 100
 _PAGES: Final = 20  # pages of rows that one turn reads if none of them meets the filter
 _OWN: Final = ("resource_id", "entity_id")  # members that identify a row, of which the first is the server's alone
@@ -239,6 +240,8 @@ class StepDestination(Destination):
         self._is_list = batch > 0
 
     async def give(self, call: RoutedCall, values: Sequence[Any], journal: Journal) -> Refused | bool:
+        if self._is_list and len(values) == 1 and len(to_json(values[0])) > _MOST_ITEM:  # it would become a job
+            return Refused(status.CONTENT_TOO_LARGE, "too-large", f"It has more than {_MOST_ITEM >> 10} KiB.")
         given = {**self._given, self._member: list(values) if self._is_list else values[0]}
         violations = self._route.input.violations(given)
         if violations:

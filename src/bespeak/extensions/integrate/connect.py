@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -30,6 +30,7 @@ from bespeak.extensions.integrate.channels import (
     open_destination,
     open_source,
 )
+from bespeak.extensions.integrate.remote import divide
 from bespeak.extensions.messages.store import SUBSCRIBED, SUBSCRIPTION, DropKey, PutInChannel
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
@@ -253,8 +254,8 @@ class _Run:
             except Exception as error:  # a source may fail in any way
                 _logger.warning("the source of %s failed", self._record.record_id, exc_info=error)
                 return await self._fail(Refused(status.SERVER_ERROR, "source-failed", "The source failed."))
-            for start in range(0, len(items), destination.batch):
-                refused = await self._deliver(call, destination, items[start : start + destination.batch])
+            for part in _parts(items, destination.batch):
+                refused = await self._deliver(destination, part)
                 if refused is not None:
                     return await self._fail(refused)
             await asyncio.sleep(len(items) / settings["rate"])
@@ -272,8 +273,11 @@ class _Run:
             return Refused(status.GONE, "ttl-ended", "The connection has reached its end.")
         return scope_gate(call) or call
 
-    async def _deliver(self, call: RoutedCall, destination: Destination, items: Sequence[Item]) -> Refused | None:
+    async def _deliver(self, destination: Destination, items: Sequence[Item]) -> Refused | None:
         """Deliver items and note that. A refusal of an item is noted too; return one that has nothing to do with it."""
+        call = self._restore()  # a page takes as long as its destination wants
+        if isinstance(call, Refused):
+            return call
         before, cursor = self._conduit, items[-1].cursor
         values = [item.value for item in items if item.value is not NOTHING]
         also = tuple(command for item in items for command in item.also)
@@ -345,6 +349,13 @@ class _Run:
     async def _commit(self, *commands: Command) -> None:
         if isinstance(await self._store.do(*commands), Conflict):
             raise _LostError
+
+
+def _parts(items: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
+    """Divide items into parts that a destination takes at once: IMPORT would go on with more in the background."""
+    for start, part in divide([None if one.value is NOTHING else one.value for one in items]):
+        end = start + len(part)
+        yield from (items[at : min(at + most, end)] for at in range(start, end, most))
 
 
 def _rejected(body: bytes) -> tuple[int, dict[str, Any] | None]:

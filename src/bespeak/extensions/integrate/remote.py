@@ -7,7 +7,8 @@ size and time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Mapping
+import logging
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,9 +40,11 @@ from bespeak.runtime.handling import RefusedError, new_id, refusal, to_json
 if TYPE_CHECKING:
     import httpx
 
+_logger = logging.getLogger(__name__)
 SYNC: Final = STANDARD["SYNC"]
 PAGE: Final = 100  # rows of one request, so that rows of the largest size fit
 _MOST_PUT: Final = 512 * 1024  # bytes of rows that a server imports at once, not in the background
+_LONGEST_CURSOR: Final = 4096
 _MOST_ANSWER: Final = 8 * 1024 * 1024
 _WITHIN: Final = 30.0
 _MOST_REDIRECTS: Final = 5
@@ -86,8 +89,9 @@ class RemoteCollection:
         page = await self._remote.ask("SCAN", given, _Page)
         if page is None:
             return None
-        if page.collection != self.name.rpartition(":")[2] or len(page.items) > PAGE or page.cursor == (cursor or ""):
-            raise contradiction("a page of another collection, of too many rows, or with the same cursor again")
+        wrong = page.cursor == (cursor or "") or len(page.cursor or "") > _LONGEST_CURSOR  # it is kept with the job
+        if page.collection != self.name.rpartition(":")[2] or len(page.items) > PAGE or wrong:
+            raise contradiction("a page of another collection, of too many rows, or with an old or overlong cursor")
         return page.items, page.cursor
 
     async def fetch(self, key: str) -> dict[str, Any] | None:
@@ -103,32 +107,34 @@ class RemoteCollection:
         Return the key of each that was not taken, with the reason; None if another row was in its place.
         """
         left: list[tuple[str, str | None]] = []
-        for part in _parts(rows):
-            given = {"target": self.name, "key": member, "expected": {key: expected[key] for key in part}}
-            receipt = await self._remote.ask("IMPORT", {**given, "source": list(part.values())}, _Receipt)
+        keys = list(rows)
+        for start, part in divide(list(rows.values())):
+            named = keys[start : start + len(part)]
+            given = {"target": self.name, "key": member, "expected": {key: expected[key] for key in named}}
+            receipt = await self._remote.ask("IMPORT", {**given, "source": part}, _Receipt)
             taken = -1 if receipt is None else receipt.added + receipt.changed + receipt.skipped
             if receipt is None or taken < 0 or taken != len(part) - receipt.rejected_count:
                 raise contradiction("a receipt that does not add up")
-            known = dict(enumerate(part))
-            if not {one.row for one in receipt.rejected} <= known.keys() or not set(receipt.stale) <= part.keys():
+            known = dict(enumerate(named))
+            if not {one.row for one in receipt.rejected} <= known.keys() or not {*receipt.stale} <= {*named}:
                 raise contradiction("a receipt for rows which were not sent")
             left += ((known[one.row], f"the remote rejects it: {one.reason[:200]}") for one in receipt.rejected)
             left += ((key, None) for key in receipt.stale)
         return left
 
 
-def _parts(rows: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Divide rows into parts that a server imports at once."""
-    part, size = dict[str, Any](), 0
-    for key, row in rows.items():
+def divide(rows: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:
+    """Divide rows into parts that a server imports at once, each with the number of its first row."""
+    part, size = list[Any](), 0
+    for number, row in enumerate(rows):
         length = len(to_json(row))
         if part and size + length > _MOST_PUT:
-            yield part
-            part, size = {}, 0
-        part[key] = row
+            yield number - len(part), part
+            part, size = [], 0
+        part.append(row)
         size += length
     if part:
-        yield part
+        yield len(rows) - len(part), part
 
 
 class Remote:
@@ -157,7 +163,9 @@ class Remote:
             error = msgspec.json.decode(told.get("error", answer), type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError):
             raise contradiction(f"something that is not an answer to {method}") from None
-        raise _unavailable(f"it answered {method} with {code} {str(error.get('code', ''))[:80]}")
+        name = str(error.get("code", ""))[:80]
+        is_plain = name.isascii() and name.replace("-", "_").isidentifier()  # other texts of a remote go nowhere
+        raise _unavailable(f"it answered {method} with {code}" + f" {name}" * is_plain)
 
     async def _exchange(self, method: str, body: bytes) -> tuple[int, bytes]:
         if self.url.startswith("agtp:"):
@@ -200,6 +208,9 @@ def open_remotes(opening: Opening, settings: ConnectSettings) -> dict[str, Remot
     server_id = opening.server.registrar.service.identity.server_id
     for name, one in settings.remotes.items():
         token = read_token(one.token, f"connect.remotes.{name}", opening.environment)
+        if not one.scopes:
+            message = "[connect.remotes.%s] has no scopes: every agent that may SYNC uses the credential of this server"
+            _logger.warning(message, name)
         web = parse_web_address(one.url) if not one.url.startswith("agtp:") else None
         place = web.origin if isinstance(web, WebAddress) else parse_uri(one.url)
         guard = AddressGuard(typed_host(place.host, place.port))

@@ -34,6 +34,7 @@ workflows: Final = Extension(
             due=lambda server: server.part("workflows").take_over,
             # Its steps are undone first, by the process that takes it next.
             cancelling=Cancelling((*states.OPEN, states.PAUSED), states.CANCELLING),
+            followed=True,
         ),
         SCHEDULE: RecordKind(due=lambda server: server.part("schedules").take),
     },
