@@ -23,7 +23,7 @@ from bespeak.text.language.verb_form import lemmas
 
 _VERB: Final = 0.2  # weight of the verb; as a filter it would cost 3 to 20 points
 _NEUTRAL: Final = 0.5
-_SAME: Final = 0.5  # fit from which a verb asks for a method
+_SAME: Final = 0.8  # fit from which a verb asks for a method
 _LEAST: Final = (0.03, 0.03, 0.05)  # deviations of cosines, of shares of words and of verbs that are not noise
 _LONGEST: Final = 2_000  # characters of each text of an endpoint that are read
 _PARAMETERS: Final = 40
@@ -256,7 +256,7 @@ def _undoes(method: str, need: Need) -> bool:
     if classes is None or classes.main not in ("DELETE", "END"):
         return False
     said = {one.verb for word in need.words for one in lemmas(word)}
-    return not any((fit(method, verb) or 0.0) >= _SAME for verb in said if lexicon().share(verb)[0] >= _SAME)
+    return not any((fit(method, verb) or 0.0) >= _SAME for verb in said if lexicon().share(verb)[0] >= 0.5)
 
 
 def _texts(endpoint: Endpoint, name: str) -> tuple[str, ...]:
