@@ -14,7 +14,7 @@ from bespeak.contract.http_route import as_text
 from bespeak.contract.matching.calibration import FLOOR, Signals, confidence
 from bespeak.contract.matching.needs import Need, read_need
 from bespeak.contract.matching.text_index import Field, TextIndex, hits, read_fields
-from bespeak.contract.matching.vectors import Backend, VectorIndex, choose_backend
+from bespeak.contract.matching.vectors import SMALL, Backend, VectorIndex, usual_backend
 from bespeak.text.identifiers import WORD_BORDER
 from bespeak.text.language.injection import addressed, instruction, may_inject, sentences
 from bespeak.text.language.lexicon import lexicon
@@ -37,6 +37,9 @@ class Part(NamedTuple):
     value: float
     words: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        return f"{self.value:.2f}" + (f" ({', '.join(self.words)})" if self.words else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -50,11 +53,7 @@ class Evidence:
 
     def __str__(self) -> str:
         named = ((name, getattr(self, name)) for name in self.__slots__)
-        shown = [
-            f"{name} {part.value:.2f}" + (f" ({', '.join(part.words)})" if part.words else "")
-            for name, part in named
-            if part.value
-        ]
+        shown = [f"{name} {part}" for name, part in named if part.value]
         return "; ".join(shown) or "no evidence"
 
 
@@ -121,7 +120,7 @@ class EndpointIndex:
     @cached_property
     def _vectors(self) -> VectorIndex:
         # Loading vectors takes long, and most indexes are never asked.
-        backend = self._backend or choose_backend(len(self._documents))
+        backend = self._backend or usual_backend(small=len(self._documents) <= SMALL)
         return VectorIndex(backend, [one.text for one in self._documents])
 
     def rank(self, need: str) -> list[tuple[float, int]]:

