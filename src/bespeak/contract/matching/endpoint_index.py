@@ -107,10 +107,9 @@ class EndpointIndex:
 
         Without a `backend`, the best installed one compares meanings.
         """
-        read = [_read(*_texts(one, names[at] if names else "")) for at, one in enumerate(endpoints)]
-        read += [_read("", other[:_LONGEST]) for other in others]
-        self._documents = read
-        self._words = TextIndex([one.fields for one in read])
+        self._documents = [_read(*_texts(one, names[at] if names else "")) for at, one in enumerate(endpoints)]
+        self._documents += [_read("", other[:_LONGEST]) for other in others]
+        self._words = TextIndex([one.fields for one in self._documents])
         self._methods = [one.method.lower() for one in endpoints]
         self._places: dict[str, list[int]] = {}
         for place, method in enumerate(self._methods):
@@ -137,12 +136,7 @@ class EndpointIndex:
         return (best[0], self._signals(weighed, best)) if best else None
 
     def match(
-        self,
-        need: str,
-        limit: int = 5,
-        *,
-        floor: float = FLOOR,
-        admits: Callable[[int], bool] | None = None,
+        self, need: str, limit: int = 5, *, floor: float = FLOOR, admits: Callable[[int], bool] | None = None
     ) -> list[Match]:
         """Return the best matches, or none if it is unlikely that one of them serves the need.
 
