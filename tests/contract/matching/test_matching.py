@@ -68,6 +68,15 @@ def test_questions_about_facts_never_lead_to_removals_that_they_do_not_speak_of(
     assert index.match("how can I cancel my booking?", floor=0.0)[0].place == 0
 
 
+@pytest.mark.parametrize("need", ["book the first one", "do it again", "cancel that", "order the same"])
+def test_needs_that_do_not_say_with_what_lead_to_nothing(need: str) -> None:
+    assert EndpointIndex(HOTEL).match(need) == []
+
+
+def test_methods_that_do_the_contrary_are_never_sure() -> None:
+    assert EndpointIndex([HOTEL[2]]).match("create a booking") == []
+
+
 def test_verbs_of_the_same_meaning_meet_and_those_spelt_alike_do_not() -> None:
     lease = _endpoint("LEASE", "/record", "Lends a record for a fee.")
     index = EndpointIndex([lease, _endpoint("REMOVE", "/record", "Removes a record.")], backend=WORDS)

@@ -6,6 +6,7 @@ import math
 from typing import Final, NamedTuple
 
 FLOOR: Final = 0.3  # confidence below which it is more likely that no endpoint serves a need
+_DOUBT: Final = 0.25  # most that a doubtful match has
 
 
 class Signals(NamedTuple):
@@ -20,6 +21,7 @@ class Signals(NamedTuple):
     score: float
     terms: int
     size: int
+    doubtful: bool  # the method does the contrary, or the need does not say with what
 
     def features(self) -> tuple[float, ...]:
         return (
@@ -48,4 +50,5 @@ def confidence(backend: str, signals: Signals) -> float:
     """Return how often the best match of such a list is right, 0 to 1."""
     weights = WEIGHTS.get(backend, WEIGHTS["wordllama"])
     total = sum(weight * value for weight, value in zip(weights, signals.features(), strict=True))
-    return round(1.0 / (1.0 + math.exp(-max(min(total, 30.0), -30.0))), 4)
+    chance = 1.0 / (1.0 + math.exp(-max(min(total, 30.0), -30.0)))
+    return round(min(chance, _DOUBT) if signals.doubtful else chance, 4)

@@ -23,6 +23,7 @@ from bespeak.text.language.verb_form import lemmas
 
 _VERB: Final = 0.2  # weight of the verb; as a filter it would cost 3 to 20 points
 _NEUTRAL: Final = 0.5
+_CONTRARY: Final = 0.1  # fit up to which a verb and a method contradict each other
 _SAME: Final = 0.8  # fit from which a verb asks for a method
 _LEAST: Final = (0.03, 0.03, 0.05)  # deviations of cosines, of shares of words and of verbs that are not noise
 _LONGEST: Final = 2_000  # characters of each text of an endpoint that are read
@@ -196,7 +197,14 @@ class EndpointIndex:
             score=weighed.fused[first] / weighed.top,
             terms=len(weighed.need.terms),
             size=len(self._documents),
+            doubtful=weighed.need.refers or self._is_contrary(weighed, first),
         )
+
+    def _is_contrary(self, weighed: _Weighed, place: int) -> bool:
+        """Return True if either of verb and method removes or ends what the other does not."""
+        if self._verb(weighed, place) > _CONTRARY:
+            return False
+        return _removes(self._methods[place]) or any(map(_removes, weighed.need.verbs))
 
     def _verb(self, weighed: _Weighed, place: int) -> float:
         return weighed.fits[self._methods[place]] if place < len(self._methods) else _NEUTRAL
@@ -242,11 +250,15 @@ def _fit(method: str, verbs: tuple[str, ...]) -> float:
     return max((found for verb in verbs if (found := fit(method, verb)) is not None), default=_NEUTRAL)
 
 
+def _removes(verb: str) -> bool:
+    classes = operation_classes(verb)
+    return classes is not None and classes.main in ("DELETE", "END")
+
+
 @lru_cache(maxsize=8192)
 def _undoes(method: str, need: Need) -> bool:
     """Return True if a method removes or ends something that a question does not speak of."""
-    classes = operation_classes(method)
-    if classes is None or classes.main not in ("DELETE", "END"):
+    if not _removes(method):
         return False
     said = {one.verb for word in need.words for one in lemmas(word)}
     return not any((fit(method, verb) or 0.0) >= _SAME for verb in said if lexicon().share(verb)[0] >= 0.5)
