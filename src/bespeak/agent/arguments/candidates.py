@@ -22,6 +22,11 @@ _INNER: Final = frozenset("of the and & de la le del von van der al".split())
 _TAIL_WORDS: Final = frozenset("saying says say that about regarding concerning re reading because called named titled".split())
 
 
+_PRONOUNS: Final = frozenset(("i", "i'm", "i'd", "i'll", "i've", "i’m", "i’d", "i’ll", "i’ve"))
+_OTHERS: Final = frozenset(("date", "time", "datetime", "money", "email", "url", "duration", "quoted", "phone"))
+"""Kinds of mentions that are not a part of a name or phrase."""
+
+
 class Token(NamedTuple):
     """One word or mark of an instruction."""
 
@@ -80,7 +85,7 @@ def read(instruction: str, slots: Sequence[Slot], own: frozenset[str], *, now: d
         if (one.first, one.last) not in seen and len(reading.candidates) < MOST:
             seen.add((one.first, one.last))
             reading.candidates.append(one)
-    _match_slots(reading, slots)
+    _match_slots(reading, slots, own)
     return reading
 
 
@@ -136,12 +141,14 @@ def _names(reading: Reading) -> Iterator[Candidate]:
     tokens, index = reading.tokens, 0
     everything = sum(map(_is_capital, tokens)) > 0.7 * sum(token.is_word for token in tokens) and len(tokens) > 4
     while index < len(tokens):
-        if not _is_capital(tokens[index]) or everything or reading.taken[index] in ("date", "time", "datetime", "money"):
+        if not _is_capital(tokens[index]) or everything or reading.taken[index] in _OTHERS:
             index += 1
             continue
         last = index + 1
         while last < len(tokens) and last - index < 8:
-            if _is_capital(tokens[last]) or (tokens[last].lower == "'" and last + 1 < len(tokens)):
+            if reading.taken[last] in _OTHERS or tokens[last].lower in _PRONOUNS:
+                break
+            if _is_capital(tokens[last]):
                 last += 1
             elif (
                 tokens[last].lower in _INNER
@@ -157,7 +164,7 @@ def _names(reading: Reading) -> Iterator[Candidate]:
             first += 1
             while first < last and tokens[first].lower in listed("fillers"):
                 first += 1
-        while first < last and tokens[first].lower in ("i", "i'm", "i'd", "i'll", "i've"):
+        while first < last and tokens[first].lower in _PRONOUNS:
             first += 1
         if first < last and not (opens and last - first == 1 and first == index and tokens[first].lower not in listed("places", "names.txt") and tokens[first].lower not in listed("first", "names.txt")):
             yield _made(reading, "name", first, last)
@@ -192,7 +199,7 @@ def _phrases(reading: Reading) -> Iterator[Candidate]:
         if token.lower in _TAIL_WORDS or token.text == ":":
             last = next((at for at in range(index + 1, len(tokens)) if tokens[at].text in (".", "!", "?", ";", "\n")), len(tokens))
             first = index + 1
-            if token.lower not in ("that", "called", "named", "titled") and first < last and tokens[first].lower == "that":
+            if first < last and tokens[first].lower in ("that", "of"):
                 first += 1
             if last - first > 1 and token.lower != "that":
                 yield _made(reading, "tail", first, last)
@@ -228,7 +235,7 @@ def _phrase_at(reading: Reading, first: int) -> Iterator[Candidate]:
 
 def _continues(reading: Reading, index: int) -> bool:
     token = reading.tokens[index]
-    if reading.taken[index] in ("date", "time", "datetime", "money", "email", "url", "duration", "quoted", "phone"):
+    if reading.taken[index] in _OTHERS:
         return False
     if not token.is_word:
         return token.text in ("'", "’", "&", "/", "+", "#", "@")
@@ -290,7 +297,7 @@ def _objects(reading: Reading, own: frozenset[str]) -> Iterator[Candidate]:
                     yield _made(reading, "object", first, further, True)
 
 
-def _match_slots(reading: Reading, slots: Sequence[Slot]) -> None:
+def _match_slots(reading: Reading, slots: Sequence[Slot], own: frozenset[str]) -> None:
     """Add the choices, flags and hints of each slot that the instruction names."""
     index: dict[str, list[int]] = {}
     for place, token in enumerate(reading.tokens):
@@ -302,7 +309,7 @@ def _match_slots(reading: Reading, slots: Sequence[Slot]) -> None:
     for number, slot in enumerate(slots):
         best: dict[tuple[int, int, str], Candidate] = {}
         for words, value, weight in slot.phrases:
-            if value is None or words[0] not in index:
+            if value is None or words[0] not in index or (weight in _WEAK and words[0] in own):
                 continue
             for first in index[words[0]][:20]:
                 last = _matched(reading, words, first)
@@ -325,6 +332,7 @@ def _match_slots(reading: Reading, slots: Sequence[Slot]) -> None:
                 _mark_hint(reading, number, match.start("value"), match.end("value"))
 
 
+_WEAK: Final = frozenset(("part", "synonym", "said"))  # words of the endpoint itself say nothing about a choice by these
 _RANK: Final[Mapping[str, int]] = {"exact": 5, "hint": 4, "synonym": 3, "part": 2, "fuzzy": 1, "said": 0}
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.schema.view import SchemaView
 from bespeak.text.identifiers import WORD_BORDER
 from bespeak.text.language.lexicon import THINGS
@@ -90,7 +91,9 @@ def stems(text: str) -> list[str]:
 
 
 def similar(one: str, other: str) -> bool:
-    """Return True if two stems are synonyms."""
+    """Return True if two stems are synonyms, or one is derived from the other: director and direct."""
+    if min(len(one), len(other)) >= 4 and (one.startswith(other) or other.startswith(one)):
+        return True
     if other in _synonyms().get(one, ()):
         return True
     return not set(_things().get(one, ())).isdisjoint(_things().get(other, ()))
@@ -246,7 +249,20 @@ def _family(item: SchemaView, keywords: Mapping[str, Any], own: tuple[str, ...],
         return form.replace("-", "")
     if form:
         return "text"
-    return _dated(own, roles, described)
+    return _by_pattern(keywords.get("pattern")) or _dated(own, roles, described)
+
+
+_EXAMPLES: Final = (("datetime", "2026-12-31T19:30:00"), ("date", "2026-12-31"), ("time", "19:30"))
+
+
+def _by_pattern(pattern: Any) -> str:
+    """Return the family of a text whose pattern demands the form of a date or a time."""
+    if not isinstance(pattern, str):
+        return ""
+    compiled = compile_schema({"pattern": pattern})
+    if not isinstance(compiled, Validator) or compiled.is_valid("Ab-c d") or compiled.is_valid("A1"):
+        return ""
+    return next((family for family, example in _EXAMPLES if compiled.is_valid(example)), "")
 
 
 def _dated(own: tuple[str, ...], roles: tuple[str, ...], described: str) -> str:
