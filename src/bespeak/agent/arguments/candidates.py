@@ -27,6 +27,10 @@ _OTHERS: Final = frozenset(("date", "time", "datetime", "money", "email", "url",
 """Kinds of mentions that are not a part of a name or phrase."""
 
 
+_NOT_ONE: Final = frozenset("way of more another that who which thing day time question is was with in".split())
+"""Words after "one" where it does not count."""
+
+
 class Token(NamedTuple):
     """One word or mark of an instruction."""
 
@@ -117,6 +121,9 @@ def _add_mention(reading: Reading, places: _Places, mention: Mention, mentions: 
                 _add_mention(reading, places, replace(mention, kind=kind, value=value, edge=edge), ())  # type: ignore[arg-type]
         return
     first, last = places.span(mention.start, mention.end)
+    after = reading.tokens[last].lower if last < len(reading.tokens) else ""
+    if mention.kind == "number" and reading.text[mention.start : mention.end].lower() == "one" and after in _NOT_ONE:
+        return
     for index in range(first, last):
         reading.taken[index] = mention.kind
     reading.candidates.append(

@@ -16,6 +16,7 @@ from typing import Final
 
 from bespeak.agent.arguments.candidates import Candidate, Reading, Token, name_class
 from bespeak.agent.arguments.slots import Slot, listed, similar, stem, word_roles
+from bespeak.text.language.lexicon import lexicon
 
 _GROUPS: Final = {"date": "when", "time": "when", "datetime": "when"}
 _GENERIC: Final = frozenset(map(stem, "id identifier number name code type of key no value to from in at on for by the".split()))
@@ -135,9 +136,12 @@ class Weighing:
         words = [token.stem for token in self._tokens[candidate.first : candidate.last]]
         yield f"{group}:match={candidate.match}"
         yield f"{group}:p={near.before}"
+        yield f"{group}:n={near.after}"
         owned = sum(word in self._own for word in words)
         if owned:
             yield f"{group}:own|{candidate.match}"
+        if not slot.words or all(word not in slot.said for word in words):
+            yield f"{group}:unsaid"
         if candidate.first == 0 or words[0] in _verb_stems():
             yield f"{group}:verb"
         if group == "flag":
@@ -151,6 +155,8 @@ class Weighing:
             yield f"{group}:denied"
         if all(word.isdigit() for word in words):
             yield f"{group}:digits"
+        if near.left_hits.get(candidate.slot) or near.right_hits.get(candidate.slot):
+            yield f"{group}:named|{candidate.match}"
         if near.own_after:
             yield f"{group}:own-after"
 
@@ -209,8 +215,12 @@ class Weighing:
         owned = sum(token.stem in self._own for token in tokens)
         if owned:
             yield "text:own=all" if owned == size else f"text:own|{capital}"
-        if any(token.lower in listed("verbs") for token in tokens[:1]) and not capital:
-            yield "text:verb"
+        if not capital and tokens[0].is_word:
+            verb, noun, _ = lexicon().share(tokens[0].lower)
+            if verb > noun:
+                yield f"text:verbal|{near.before if near.before in ('to', 'STOP', '^', 'VERB', 'for') else 'w'}"
+            elif not noun and size == 1:
+                yield "text:no-noun"
         if any(self._taken[at] in ("date", "time", "datetime", "money", "duration", "number") for at in range(candidate.first, candidate.last)):
             yield f"text:covers|{candidate.kind}|{main}"
         if any(at in self._claims for at in range(candidate.first, candidate.last)):
