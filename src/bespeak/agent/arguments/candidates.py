@@ -86,7 +86,8 @@ def read(instruction: str, slots: Sequence[Slot], own: frozenset[str], *, now: d
     general = [*_names(reading), *_phrases(reading), *_modifiers(reading, own), *_objects(reading, own)]
     seen: set[tuple[int, int]] = set()
     for one in general:
-        if (one.first, one.last) not in seen and len(reading.candidates) < MOST:
+        empty = all(token.lower in listed("empty") for token in tokens[one.first : one.last])
+        if not empty and (one.first, one.last) not in seen and len(reading.candidates) < MOST:
             seen.add((one.first, one.last))
             reading.candidates.append(one)
     _match_slots(reading, slots, own)
@@ -339,8 +340,8 @@ def _match_slots(reading: Reading, slots: Sequence[Slot], own: frozenset[str]) -
                 _mark_hint(reading, number, match.start("value"), match.end("value"))
 
 
-_WEAK: Final = frozenset(("part", "synonym", "said"))  # words of the endpoint itself say nothing about a choice by these
-_RANK: Final[Mapping[str, int]] = {"exact": 5, "hint": 4, "synonym": 3, "part": 2, "fuzzy": 1, "said": 0}
+_WEAK: Final = frozenset(("part", "head", "synonym", "said"))  # words of the endpoint itself say nothing about a choice by these
+_RANK: Final[Mapping[str, int]] = {"exact": 6, "hint": 5, "synonym": 4, "part": 3, "head": 2, "fuzzy": 1, "said": 0}
 
 
 def _longest(found: list[Candidate]) -> list[Candidate]:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from bespeak.agent.arguments.candidates import Candidate, Reading, read
 from bespeak.agent.arguments.conversion import convert, find_faults
-from bespeak.agent.arguments.slots import Slot, slots_of, stems
+from bespeak.agent.arguments.slots import Slot, related, slots_of, stems
 from bespeak.agent.arguments.weighing import Weighing, probability, weights
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.validation import shorten
@@ -93,12 +93,15 @@ def find_arguments(
 def own_words(endpoint: Endpoint) -> frozenset[str]:
     """Return the stems of the words that an endpoint uses for itself, such as those of its path."""
     intent = endpoint.semantic.intent if endpoint.semantic is not None else ""
-    return frozenset(
+    return related(
         word
         for text in (endpoint.method, endpoint.path.replace("{", "").replace("}", ""), endpoint.description, intent)
         for word in stems(text)[:40]
-        if len(word) > 2 and not word.isdigit()
+        if len(word) > 2 and not word.isdigit() and word not in _SMALL
     )
+
+
+_SMALL: Final = frozenset("and the for from with that this them their all any new which between into use can not has".split())
 
 
 def weigh(

@@ -73,6 +73,13 @@ def _things() -> Mapping[str, tuple[int, ...]]:
     return {stem(word): groups for word, groups in THINGS.items()}
 
 
+def related(words: Iterable[str]) -> frozenset[str]:
+    """Return stems with those of other words for the same things."""
+    found = set(words)
+    groups = {group for word in found for group in _things().get(word, ())}
+    return frozenset(found | {word for word, of in _things().items() if not groups.isdisjoint(of)})
+
+
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """Return a word in lower case without its usual ending."""
@@ -104,7 +111,7 @@ class Phrase(NamedTuple):
 
     words: tuple[str, ...]
     value: Any
-    weight: str  # "exact" as the contract says it, "hint", "synonym" or "part"
+    weight: str  # exact as the contract says it, hint, synonym, part, head for the last word of a name, or said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,11 +297,15 @@ def _dated(own: tuple[str, ...], roles: tuple[str, ...], described: str) -> str:
 def _edge(own: tuple[str, ...], described: str) -> str:
     if "check" in own and {"in", "out"} & set(own):
         return "from" if "in" in own else "to"
-    for names in (own, stems(described)[:6]):
+    for names in (own, [word for word in stems(described)[:6] if word not in _BARE_EDGES]):
         for edge in ("from", "to"):
             if any(word in _edge_words(edge) for word in names):
                 return edge
     return ""
+
+
+_BARE_EDGES: Final = frozenset(("to", "from", "until", "till", "befor", "after", "sinc", "max", "min", "sourc", "low", "due"))
+"""Words that make an end of a range only in a name: "the number of seats to reserve" is not one."""
 
 
 @cache
@@ -374,7 +385,7 @@ def _flag_phrases(own: tuple[str, ...], described: str) -> tuple[Phrase, ...]:
     truth = not negative
     found = [Phrase(words, truth, "exact")]
     if len(words) > 1:
-        found += [Phrase((word,), truth, "part") for word in words if len(word) > 2]
+        found += [Phrase((word,), truth, "head" if word == words[-1] else "part") for word in words if len(word) > 2]
     for word in words:
         found += [Phrase((other,), truth, "synonym") for other in _synonyms().get(word, ()) if other not in words]
     for word in dict.fromkeys(stems(described)[:16]):

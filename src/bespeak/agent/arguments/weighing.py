@@ -140,6 +140,8 @@ class Weighing:
         owned = sum(word in self._own for word in words)
         if owned:
             yield f"{group}:own|{candidate.match}"
+        if group == "choice" and " ".join(near.words) != str(candidate.value).lower().replace("_", " ").replace("-", " "):
+            yield f"{group}:inflected|{candidate.match}"
         if not slot.words or all(word not in slot.said for word in words):
             yield f"{group}:unsaid"
         if candidate.first == 0 or words[0] in _verb_stems():
@@ -188,6 +190,8 @@ class Weighing:
             yield f"number:large|{roles[0] if roles else 'none'}"
         if near.own_after:
             yield "number:own-after"
+        if near.right and not near.right_hits and not any(role in head for head in heads for role in roles):
+            yield f"number:counts-other|{bool(heads)}"
         if near.words == ("one",):
             yield "number:one"
 
