@@ -9,7 +9,7 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from bespeak.agent.arguments.slots import Slot, listed, stem
+from bespeak.agent.arguments.slots import Slot, listed, related, stem
 from bespeak.text.values.mentions import Mention, find_mentions
 
 LONGEST: Final = 1_500  # limit of characters of an instruction that are read for names and phrases
@@ -83,7 +83,8 @@ def read(instruction: str, slots: Sequence[Slot], own: frozenset[str], *, now: d
     mentions = find_mentions(text, now=now, order=order)[:MOST]
     for mention in mentions:
         _add_mention(reading, places, mention, mentions)
-    general = [*_names(reading), *_phrases(reading), *_modifiers(reading, own), *_objects(reading, own)]
+    wide = related(own)
+    general = [*_names(reading), *_phrases(reading), *_modifiers(reading, wide), *_objects(reading, wide)]
     seen: set[tuple[int, int]] = set()
     for one in general:
         empty = all(token.lower in listed("empty") for token in tokens[one.first : one.last])
@@ -211,7 +212,7 @@ def _phrases(reading: Reading) -> Iterator[Candidate]:
                 first += 1
             if last - first > 1 and token.lower != "that":
                 yield _made(reading, "tail", first, last)
-        if token.lower in listed("prepositions") or token.text in (":", "=") or token.lower in ("is", "be", "are", "by"):
+        if token.lower in listed("prepositions") or token.text in (":", "=") or token.lower in ("is", "be", "are", "am", "i'm"):
             yield from _phrase_at(reading, index + 1)
 
 
@@ -267,11 +268,7 @@ def _modifiers(reading: Reading, own: frozenset[str]) -> Iterator[Candidate]:
             if index - first > 1:
                 yield _made(reading, "modifier", index - 1, index, True)
         # "room 12", "order A-17": what follows the noun.
-        if index + 1 < len(tokens) and _continues(reading, index + 1) and tokens[index + 1].lower not in listed("fillers"):
-            last = index + 1
-            while last < len(tokens) and last - index < 5 and _continues(reading, last):
-                last += 1
-            yield _made(reading, "phrase", index + 1, last)
+        yield from _phrase_at(reading, index + 1)
 
 
 def _objects(reading: Reading, own: frozenset[str]) -> Iterator[Candidate]:

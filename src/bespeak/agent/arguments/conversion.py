@@ -188,6 +188,8 @@ def _texts(candidate: Candidate, slot: Slot) -> Iterator[str]:
             yield value.upper()
     elif kind in ("number", "money", "percent", "quantity") and not isinstance(value, str):
         yield f"{value:g}" if isinstance(value, float) else str(value)
+    elif kind in _TEMPORAL and slot.edge and not slot.roles and not isinstance(value, str):
+        yield value.isoformat()
     elif kind == "duration" and "duration" in slot.roles:
         yield f"{candidate.value}" if isinstance(value, str) else _iso_duration(value)
 

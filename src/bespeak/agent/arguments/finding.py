@@ -93,7 +93,7 @@ def find_arguments(
 def own_words(endpoint: Endpoint) -> frozenset[str]:
     """Return the stems of the words that an endpoint uses for itself, such as those of its path."""
     intent = endpoint.semantic.intent if endpoint.semantic is not None else ""
-    return related(
+    return frozenset(
         word
         for text in (endpoint.method, endpoint.path.replace("{", "").replace("}", ""), endpoint.description, intent)
         for word in stems(text)[:40]
@@ -110,7 +110,7 @@ def weigh(
     """Return the candidates of an instruction, and every pair that the slots allow with its probability."""
     reading = read(instruction, slots, own, now=now, order=order)
     _join_moments(reading, slots, now)
-    weighing = Weighing(reading, slots, own)
+    weighing = Weighing(reading, slots, related(own))
     known = weights() if table is None else table
     pairs: list[Pair] = []
     numbers = _worth_weighing(reading, slots)

@@ -73,7 +73,8 @@ def _things() -> Mapping[str, tuple[int, ...]]:
     return {stem(word): groups for word, groups in THINGS.items()}
 
 
-def related(words: Iterable[str]) -> frozenset[str]:
+@lru_cache(maxsize=512)
+def related(words: frozenset[str]) -> frozenset[str]:
     """Return stems with those of other words for the same things."""
     found = set(words)
     groups = {group for word in found for group in _things().get(word, ())}
@@ -276,7 +277,7 @@ def _dated(own: tuple[str, ...], roles: tuple[str, ...], described: str) -> str:
     """Return the family of a text without format: one that its name or description calls a date or time is one."""
     last = own[-1] if own else ""
     both = {"dat", "tim", "date", "time"} & set(own)
-    if last in ("datetim", "timestamp") or len(both) > 1 or (last == "at" and len(own) > 1):
+    if last in ("datetim", "timestamp") or len(both) > 1 or (last == "at" and len(own) > 1 and "where" not in stems(described)):
         return "datetime"
     if last in ("dat", "date", "day", "birthday", "dob", "deadlin") or "date" in own:
         return "date"

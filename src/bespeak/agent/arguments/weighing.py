@@ -67,6 +67,8 @@ class Weighing:
             group = "text" if one.kind in _TEXTUAL else one.kind
             self._order[id(one)] = seen[group]
             seen[group] += 1
+        self._capitals = any(token.text[0].isupper() for token in reading.tokens[1:])
+        self._names_said = len({one.first for one in reading.candidates if one.kind in ("name", "quoted") and not one.part})
         self._around: dict[tuple[int, int], _Around] = {}
 
     def around(self, candidate: Candidate) -> _Around:
@@ -209,13 +211,15 @@ class Weighing:
             if known in slot.roles or known in slot.hinted:
                 yield "text:known-fits"
             else:
-                yield "text:known-other"
+                yield f"text:known-other|{self._roles[known] > 0}"
         elif capital:
             yield f"text:capital|{main}"
         else:
-            yield f"text:lower|{main}"
+            yield f"text:{'lower' if self._capitals else 'small'}|{main}"
         if candidate.part:
             yield "text:part"
+        if candidate.kind in ("name", "quoted"):
+            yield f"text:names={min(self._names_said, 3)}|{self._families['text'] == 1}"
         owned = sum(token.stem in self._own for token in tokens)
         if owned:
             yield "text:own=all" if owned == size else f"text:own|{capital}"
