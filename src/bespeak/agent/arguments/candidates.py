@@ -124,6 +124,8 @@ def _add_mention(reading: Reading, places: _Places, mention: Mention, mentions: 
         return
     first, last = places.span(mention.start, mention.end)
     after = reading.tokens[last].lower if last < len(reading.tokens) else ""
+    if mention.kind == "number" and _word_at(reading, first) in ("one-way", "one-time", "one-off"):
+        return
     if mention.kind == "number" and reading.text[mention.start : mention.end].lower() == "one" and after in _NOT_ONE:
         return
     for index in range(first, last):
@@ -134,6 +136,10 @@ def _add_mention(reading: Reading, places: _Places, mention: Mention, mentions: 
             mention.certainty, mention.unit or "", mention.edge or "",
         )  # fmt: skip
     )
+
+
+def _word_at(reading: Reading, first: int) -> str:
+    return reading.tokens[first].lower if first < len(reading.tokens) else ""
 
 
 def _made(reading: Reading, kind: str, first: int, last: int, part: bool = False) -> Candidate:
@@ -168,8 +174,11 @@ def _names(reading: Reading) -> Iterator[Candidate]:
             else:
                 break
         first = index
+        if last - first == 1 and _is_small(tokens[first]):
+            index = last
+            continue
         opens = first == 0 or tokens[first - 1].lower in _SENTENCE_END
-        if opens and (tokens[first].lower in listed("verbs") or tokens[first].lower in listed("stops") or tokens[first].lower in listed("prepositions")):
+        if opens and _is_small(tokens[first]):
             first += 1
             while first < last and tokens[first].lower in listed("fillers"):
                 first += 1
@@ -184,6 +193,10 @@ def _names(reading: Reading) -> Iterator[Candidate]:
                 begin = cut + 1
         index = max(last, index + 1)
     yield from _listed_places(reading)
+
+
+def _is_small(token: Token) -> bool:
+    return any(token.lower in listed(section) for section in ("verbs", "stops", "prepositions", "fillers"))
 
 
 def _listed_places(reading: Reading) -> Iterator[Candidate]:

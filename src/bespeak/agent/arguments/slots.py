@@ -367,7 +367,7 @@ def _choices(item: SchemaView, keywords: Mapping[str, Any]) -> tuple[Phrase, ...
     others = set(shared)
     for phrase in tuple(found):
         for word in phrase.words:
-            if len(phrase.words) > 1 and shared[word] == 1 and len(word) > 3:
+            if len(phrase.words) > 1 and shared[word] == 1 and len(word) > 3 and word not in _empty_stems():
                 found.append(Phrase((word,), phrase.value, "part"))
         if len(phrase.words) == 1:
             for word in _synonyms().get(phrase.words[0], ()):
@@ -376,9 +376,14 @@ def _choices(item: SchemaView, keywords: Mapping[str, Any]) -> tuple[Phrase, ...
     return tuple(found)
 
 
+@cache
+def _empty_stems() -> frozenset[str]:
+    return frozenset(map(stem, listed("empty")))
+
+
 def _flag_phrases(own: tuple[str, ...], described: str) -> tuple[Phrase, ...]:
     """Return the words that say that a boolean is true: those of its name, their synonyms, and its description's."""
-    empty = {stem(word) for word in listed("flags")}
+    empty = {stem(word) for section in ("flags", "prepositions", "fillers", "empty") for word in listed(section)}
     negative = bool(own) and own[0] in ("no", "without", "exclud", "skip", "not")
     words = tuple(word for word in own if word not in empty and word not in _GENERIC)[1 if negative else 0 :]
     if not words:

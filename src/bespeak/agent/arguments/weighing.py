@@ -76,7 +76,7 @@ class Weighing:
         key = (candidate.first, candidate.last)
         found = self._around.get(key)
         if found is None:
-            found = self._around[key] = _Around(self._tokens, candidate.first, candidate.last, self._own, self._names)
+            found = self._around[key] = _Around(self._tokens, self._taken, candidate.first, candidate.last, self._own, self._names)
         return found
 
     def features(self, candidate: Candidate, number: int) -> Iterator[str]:
@@ -124,6 +124,8 @@ class Weighing:
             yield f"{group}:rival-left"
         if not right and near.right_hits and any(hit != "near" for hit in near.right_hits.values()):
             yield f"{group}:rival-right"
+        elif not right and near.right_hits:
+            yield f"{group}:rival-near"
         if not left and not right:
             if any(similar(word, name) for word in near.left[:3] for name in self._names[number]):
                 yield f"{group}:left-syn"
@@ -229,6 +231,8 @@ class Weighing:
                 yield f"text:verbal|{near.before if near.before in ('to', 'STOP', '^', 'VERB', 'for') else 'w'}"
             elif not noun and size == 1:
                 yield "text:no-noun"
+            if size == 1 and tokens[0].lower.endswith(("ing", "ed")):
+                yield "text:participle"
         if any(self._taken[at] in ("date", "time", "datetime", "money", "duration", "number") for at in range(candidate.first, candidate.last)):
             yield f"text:covers|{candidate.kind}|{main}"
         if any(at in self._claims for at in range(candidate.first, candidate.last)):
@@ -254,7 +258,13 @@ class _Around:
     """What stands before and behind a candidate."""
 
     def __init__(
-        self, tokens: list[Token], first: int, last: int, own: frozenset[str], names: Sequence[frozenset[str]]
+        self,
+        tokens: list[Token],
+        taken: list[str],
+        first: int,
+        last: int,
+        own: frozenset[str],
+        names: Sequence[frozenset[str]],
     ) -> None:
         fillers = listed("fillers")
         at = first - 1
@@ -269,6 +279,8 @@ class _Around:
         for place in range(first - 1, max(first - 1 - 2 * _WINDOW, -1), -1):
             if tokens[place].text in ".;!?" or len(self.left) >= _WINDOW:
                 break
+            if not self.left and place and taken[place - 1] == "number" and tokens[place].is_word and not taken[place]:
+                break  # in "1 room, 3 stars" the room belongs to the number before it
             if tokens[place].is_word and tokens[place].lower not in fillers:
                 self.left.append(tokens[place].stem)
         self.right: list[str] = []
