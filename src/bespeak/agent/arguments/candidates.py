@@ -46,7 +46,7 @@ class Token(NamedTuple):
 class Candidate:
     """A part of the instruction that may be a value."""
 
-    kind: str  # a kind of mention; name, phrase, modifier, object, tail; choice, flag, hint
+    kind: str  # a kind of mention; name, phrase, modifier, object, tail, task; choice, flag, hint
     value: Any
     start: int
     end: int
@@ -69,6 +69,7 @@ class Reading:
     tokens: list[Token]
     candidates: list[Candidate] = field(default_factory=list)
     taken: list[str] = field(default_factory=list)  # the kind of mention that covers a token, or ""
+    names: frozenset[str] = frozenset()  # stems of the names of the slots
 
 
 def read(instruction: str, slots: Sequence[Slot], own: frozenset[str], *, now: datetime, order: Any = None) -> Reading:
@@ -78,13 +79,14 @@ def read(instruction: str, slots: Sequence[Slot], own: frozenset[str], *, now: d
         Token(found[0], found[0].lower(), stem(found[0]), found.start(), found.end(), found[0][0].isalnum())
         for found in _TOKEN.finditer(text)
     ]
-    reading = Reading(text, tokens, [], [""] * len(tokens))
+    names = frozenset(word for slot in slots for word in slot.words if len(word) > 2)
+    reading = Reading(text, tokens, [], [""] * len(tokens), names)
     places = _Places(tokens)
     mentions = find_mentions(text, now=now, order=order)[:MOST]
     for mention in mentions:
         _add_mention(reading, places, mention, mentions)
     wide = related(own)
-    general = [*_names(reading), *_phrases(reading), *_modifiers(reading, wide), *_objects(reading, wide)]
+    general = [*_names(reading), *_phrases(reading), *_modifiers(reading, wide | names), *_objects(reading, wide)]
     seen: set[tuple[int, int]] = set()
     for one in general:
         empty = all(token.lower in listed("empty") for token in tokens[one.first : one.last])
@@ -215,18 +217,31 @@ def _listed_places(reading: Reading) -> Iterator[Candidate]:
 
 
 def _phrases(reading: Reading) -> Iterator[Candidate]:
-    """Yield what follows a preposition or a colon up to the next one, and what follows a word for speech to its end."""
+    """Yield what follows a preposition, a colon or the name of a slot, and what follows a word for speech to its end."""
     tokens = reading.tokens
     for index, token in enumerate(tokens):
-        if token.lower in _TAIL_WORDS or token.text == ":":
-            last = next((at for at in range(index + 1, len(tokens)) if tokens[at].text in (".", "!", "?", ";", "\n")), len(tokens))
-            first = index + 1
-            if first < last and tokens[first].lower in ("that", "of"):
-                first += 1
-            if last - first > 1 and token.lower != "that":
-                yield _made(reading, "tail", first, last)
-        if token.lower in listed("prepositions") or token.text in (":", "=") or token.lower in ("is", "be", "are", "am", "i'm"):
+        behind = token.text in (":", "=") or token.lower in ("is", "be", "are", "am", "i'm")
+        named = index > 0 and any(one.stem in reading.names for one in tokens[max(index - 2, 0) : index])
+        if token.lower in _TAIL_WORDS or token.text == ":" or (behind and named):
+            yield from _tails(reading, index + 1, "tail")
+        elif token.lower in ("to", "must") and index + 1 < len(tokens) and tokens[index + 1].lower in listed("verbs"):
+            yield from _tails(reading, index + 1, "task")
+        if behind or token.lower in listed("prepositions") or token.stem in reading.names:
             yield from _phrase_at(reading, index + 1)
+
+
+def _tails(reading: Reading, first: int, kind: str) -> Iterator[Candidate]:
+    """Yield the rest of a sentence, and what there is of it before a comma or the name of a slot."""
+    tokens = reading.tokens
+    if first < len(tokens) and tokens[first].lower in ("that", "of"):
+        first += 1
+    last = next((at for at in range(first, len(tokens)) if tokens[at].text in _SENTENCE_END), len(tokens))
+    cut = next((at for at in range(first + 1, last) if tokens[at].text == "," or tokens[at].stem in reading.names), last)
+    while cut < last and cut > first and (tokens[cut - 1].lower in listed("prepositions") or tokens[cut - 1].lower in listed("fillers") or tokens[cut - 1].lower == "and"):
+        cut -= 1
+    for end in dict.fromkeys((last, cut)):
+        if end > first:
+            yield _made(reading, kind, first, end)
 
 
 def _phrase_at(reading: Reading, first: int) -> Iterator[Candidate]:
@@ -239,6 +254,9 @@ def _phrase_at(reading: Reading, first: int) -> Iterator[Candidate]:
         last += 1
     if last > first:
         yield _made(reading, "phrase", first, last)
+        cut = next((at for at in range(first + 1, last) if tokens[at].stem in reading.names), last)
+        if cut < last:
+            yield _made(reading, "phrase", first, cut)
         if last - first > 2 and last < len(tokens) and tokens[last].lower in ("of", "for", "and", "'s"):
             further = last + 1
             while further < len(tokens) and further - first < 9 and _continues(reading, further):
@@ -280,8 +298,8 @@ def _modifiers(reading: Reading, own: frozenset[str]) -> Iterator[Candidate]:
             yield _made(reading, "modifier", first, index)
             if index - first > 1:
                 yield _made(reading, "modifier", index - 1, index, True)
-        # "room 12", "order A-17": what follows the noun.
-        yield from _phrase_at(reading, index + 1)
+        if token.stem not in reading.names:  # "room 12", "order A-17": what follows the noun
+            yield from _phrase_at(reading, index + 1)
 
 
 def _objects(reading: Reading, own: frozenset[str]) -> Iterator[Candidate]:

@@ -18,7 +18,7 @@ from bespeak.contract.schema.validation import Validator, compile_schema, shorte
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "night": 86_400, "week": 604_800}
 _NUMERIC: Final = frozenset({"number", "money", "percent", "quantity", "duration"})
 _TEMPORAL: Final = frozenset({"date", "time", "datetime"})
-_TEXTUAL: Final = frozenset({"name", "phrase", "modifier", "object", "tail", "quoted"})
+_TEXTUAL: Final = frozenset({"name", "phrase", "modifier", "object", "tail", "task", "quoted"})
 _OF_ROLE: Final = {"email": "email", "url": "url", "phone": "phone"}
 _LAYOUTS: Final = (
     ("yyyy-mm-dd", "%Y-%m-%d"), ("dd/mm/yyyy", "%d/%m/%Y"), ("mm/dd/yyyy", "%m/%d/%Y"), ("dd.mm.yyyy", "%d.%m.%Y"),

@@ -21,7 +21,7 @@ from bespeak.text.language.lexicon import lexicon
 _GROUPS: Final = {"date": "when", "time": "when", "datetime": "when"}
 _GENERIC: Final = frozenset(map(stem, "id identifier number name code type of key no value to from in at on for by the".split()))
 _WINDOW: Final = 4
-_TEXTUAL: Final = frozenset({"name", "phrase", "modifier", "object", "tail"})
+_TEXTUAL: Final = frozenset({"name", "phrase", "modifier", "object", "tail", "task"})
 
 
 @cache
