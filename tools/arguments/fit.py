@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from sentences import NOW, Gold, Sample, Writer, read_templates
 
 from bespeak.agent.arguments import finding
-from bespeak.agent.arguments.candidates import Candidate, Reading
+from bespeak.agent.arguments.candidates import Candidate
 from bespeak.agent.arguments.slots import Slot, slots_of
 from bespeak.agent.arguments.weighing import Weighing, weights
 
@@ -38,7 +38,9 @@ def is_right(candidate: Candidate, value: Any, slot: Slot, gold: Gold | None, te
         wanted = gold.value if isinstance(gold.value, list) else [gold.value]
         if value in wanted:
             return True
-        return any(text[start:end].lower() == text[candidate.start : candidate.end].lower() for start, end in gold.spans)
+        return any(
+            text[start:end].lower() == text[candidate.start : candidate.end].lower() for start, end in gold.spans
+        )
     for start, end in gold.spans:
         if (candidate.start, candidate.end) == (start, end):
             return True
@@ -129,11 +131,15 @@ def measure(samples: list[Sample], table: dict[str, float], show: int = 0) -> di
             invented += gold is None
             if show and not wanted:
                 show -= 1
-                print(f"  {sample.text!r}\n    {one.name}={one.value!r} ({one.confidence}), said {gold and (gold.value or [sample.text[a:b] for a, b in gold.spans])}")
+                print(
+                    f"  {sample.text!r}\n    {one.name}={one.value!r} ({one.confidence}), said {gold and (gold.value or [sample.text[a:b] for a, b in gold.spans])}"
+                )
         for name, gold in sample.gold.items() if show else ():
             if name not in {one.name for one in result.found}:
                 show -= 1
-                print(f"  {sample.text!r}\n    MISSED {name} {gold.value or [sample.text[a:b] for a, b in gold.spans]} {[(o.value, o.confidence) for o in result.offered if o.name == name]}")
+                print(
+                    f"  {sample.text!r}\n    MISSED {name} {gold.value or [sample.text[a:b] for a, b in gold.spans]} {[(o.value, o.confidence) for o in result.offered if o.name == name]}"
+                )
         tally["filled"] += len(result.found)
         tally["right"] += good
         tally["said"] += len(sample.gold)
@@ -167,7 +173,9 @@ def main() -> None:
         for template in read_templates("familiar.txt"):
             for sample in writer.samples(template, options.variants, 16):
                 pairs.add(sample)
-        print(f"{len(pairs.rows)} pairs, {sum(pairs.labels)} right, {len(pairs.columns)} features, {time.process_time() - begun:.0f} s")
+        print(
+            f"{len(pairs.rows)} pairs, {sum(pairs.labels)} right, {len(pairs.columns)} features, {time.process_time() - begun:.0f} s"
+        )
         table = fit(pairs)
         TARGET.write_text(json.dumps(table, indent=0, ensure_ascii=False) + "\n", "utf-8")
         print(f"{len(table)} weights, {TARGET.stat().st_size} bytes, {time.process_time() - begun:.0f} s")

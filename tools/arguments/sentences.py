@@ -81,9 +81,13 @@ def read_templates(name: str) -> list[Template]:
             choices = re.search(r"enum\((.*?)\)", type_)
             found[-1].parameters.append(
                 Parameter(
-                    names.split("|"), type_.rstrip("!").strip("[]").rstrip("!"), "!" in type_, rest[0] if rest else "",
+                    names.split("|"),
+                    type_.rstrip("!").strip("[]").rstrip("!"),
+                    "!" in type_,
+                    rest[0] if rest else "",
                     [one.strip() for one in variants.split(" | ") if one.strip()],
-                    choices[1].split("/") if choices else [], type_.startswith("["),
+                    choices[1].split("/") if choices else [],
+                    type_.startswith("["),
                 )  # fmt: skip
             )
     return found
@@ -131,10 +135,14 @@ class Writer:
         if source.random() < 0.3:
             source.shuffle(keys)
         intent = template.description if source.random() < 0.7 else ""
-        semantic = Semantic(intent=intent, actor="agent", outcome="", confidence=0.9, impact="reversible", is_idempotent=False)
+        semantic = Semantic(
+            intent=intent, actor="agent", outcome="", confidence=0.9, impact="reversible", is_idempotent=False
+        )
         described = template.description if source.random() < 0.8 else ""
         schema = {"type": "object", "properties": {key: properties[key] for key in keys}, "required": required}
-        path = template.path if source.random() < 0.85 else "/" + source.choice(["items", "action", "request", "service"])
+        path = (
+            template.path if source.random() < 0.85 else "/" + source.choice(["items", "action", "request", "service"])
+        )
         endpoint = Endpoint(
             method=template.method, path=path, description=described, semantic=semantic,
             input_schema=schema, output_schema={}, errors=(), handler=None,  # type: ignore[arg-type]
@@ -190,7 +198,9 @@ class Writer:
         plain = _HOLE.search(variant)
         if plain and not meaning and source.random() < 0.12 and variant.count("{") == 1:
             spoken = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower()
-            form = source.choice(["with {} #", "{}: #", "{} is #", "the {} is #", "{} #", "set {} to #", "{} = #", "{} should be #"])
+            form = source.choice(
+                ["with {} #", "{}: #", "{} is #", "the {} is #", "{} #", "set {} to #", "{} = #", "{} should be #"]
+            )
             variant = form.replace("#", plain[0]).replace("{}", spoken, 1) if spoken not in ("", "to") else variant
         words, gold, last = "", Gold(), 0
         for hole in _HOLE.finditer(variant):
@@ -208,7 +218,9 @@ class Writer:
             last = hole.end()
         words += variant[last:]
         if meaning:
-            gold.value = meaning == "true" if parameter.type == "boolean" else meaning.split(",") if parameter.many else meaning
+            gold.value = (
+                meaning == "true" if parameter.type == "boolean" else meaning.split(",") if parameter.many else meaning
+            )
         return words, gold
 
     def _fill(self, kind: str) -> tuple[str, str]:
@@ -225,23 +237,64 @@ class Writer:
         return getattr(self, f"_{kind}")(), ""
 
     def _coined(self) -> str:
-        parts = ["bel", "tor", "vik", "mar", "sa", "lin", "ro", "den", "ka", "wes", "ham", "ville", "ton", "dro", "pel", "ni", "os", "ga"]
+        parts = [
+            "bel",
+            "tor",
+            "vik",
+            "mar",
+            "sa",
+            "lin",
+            "ro",
+            "den",
+            "ka",
+            "wes",
+            "ham",
+            "ville",
+            "ton",
+            "dro",
+            "pel",
+            "ni",
+            "os",
+            "ga",
+        ]
         return "".join(self._source.choice(parts) for _ in range(self._source.choice([2, 2, 3]))).capitalize()
 
     def _name(self, kind: str) -> str:
         source = self._source
         if kind == "city":
             name = source.choice(self._places).title() if source.random() < 0.6 else self._coined()
-            return name if source.random() > 0.08 else f"{source.choice(['San', 'New', 'Port', 'Fort', 'Saint'])} {self._coined()}"
+            return (
+                name
+                if source.random() > 0.08
+                else f"{source.choice(['San', 'New', 'Port', 'Fort', 'Saint'])} {self._coined()}"
+            )
         first = source.choice(self._first).capitalize() if source.random() < 0.75 else self._coined()
-        last = self._coined() if source.random() < 0.7 else source.choice(["Smith", "Miller", "Garcia", "Chen", "Brown", "Meyer", "Lopez"])
+        last = (
+            self._coined()
+            if source.random() < 0.7
+            else source.choice(["Smith", "Miller", "Garcia", "Chen", "Brown", "Meyer", "Lopez"])
+        )
         if kind == "last":
             return last
         return first if kind == "first" or source.random() < 0.3 else f"{first} {last}"
 
     def _n(self) -> str:
         number = self._source.choice([1, 2, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 10, 12])
-        words = "zero one two three four five six seven eight nine ten eleven twelve".split()
+        words = [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+        ]
         return words[number] if self._source.random() < 0.35 else str(number)
 
     def _N(self) -> str:
@@ -252,7 +305,7 @@ class Writer:
     def _date(self) -> str:
         source = self._source
         day: date = (NOW + timedelta(days=source.randrange(1, 300))).date()
-        weekday = source.choice("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
+        weekday = source.choice(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"])
         return source.choice([
             "tomorrow", "today", weekday, weekday, f"next {weekday}", f"this {weekday}", "the day after tomorrow",
             f"{day:%B} {day.day}", f"{day.day} {day:%B}", f"{day:%B} {day.day}th", f"the {day.day % 19 + 4}th of {day:%B}",
@@ -267,8 +320,26 @@ class Writer:
 
     def _money(self) -> str:
         source = self._source
-        amount = source.choice([str(source.randrange(5, 95)), f"{source.randrange(1, 20)}00", f"{source.randrange(10, 90)}.50", f"{source.randrange(1, 9)},500"])
-        return source.choice([f"${amount}", f"{amount} dollars", f"€{amount}", f"{amount} euros", f"{amount} USD", f"£{amount}", f"{amount} EUR", amount])
+        amount = source.choice(
+            [
+                str(source.randrange(5, 95)),
+                f"{source.randrange(1, 20)}00",
+                f"{source.randrange(10, 90)}.50",
+                f"{source.randrange(1, 9)},500",
+            ]
+        )
+        return source.choice(
+            [
+                f"${amount}",
+                f"{amount} dollars",
+                f"€{amount}",
+                f"{amount} euros",
+                f"{amount} USD",
+                f"£{amount}",
+                f"{amount} EUR",
+                amount,
+            ]
+        )
 
     def _percent(self) -> str:
         number = self._source.choice(["3.5", "5", "10", "19", "4", "20", "7.5", "15"])
@@ -276,15 +347,19 @@ class Writer:
 
     def _minutes(self) -> str:
         number = self._source.choice([5, 10, 15, 20, 30, 45, 60, 90])
-        return self._source.choice([f"{number} minutes", f"{number} min", f"{number} minutes", "an hour", "half an hour", "2 hours"])
+        return self._source.choice(
+            [f"{number} minutes", f"{number} min", f"{number} minutes", "an hour", "half an hour", "2 hours"]
+        )
 
     def _email(self) -> str:
         return f"{self._name('first')}.{self._coined()}@{self._coined()}.{self._source.choice(['com', 'org', 'example', 'io'])}".lower()
 
     def _phone(self) -> str:
-        return self._source.choice(["+49 170 {:07d}", "555-0{:03d}-{:04d}", "+1 415 555 {:04d}", "(212) 555-{:04d}"]).format(
-            self._source.randrange(10000), self._source.randrange(10000)
-        ).replace("555-00", "555-0")
+        return (
+            self._source.choice(["+49 170 {:07d}", "555-0{:03d}-{:04d}", "+1 415 555 {:04d}", "(212) 555-{:04d}"])
+            .format(self._source.randrange(10000), self._source.randrange(10000))
+            .replace("555-00", "555-0")
+        )
 
     def _code(self) -> str:
         source, number = self._source, self._source.randrange(100, 99999)
@@ -296,7 +371,12 @@ class Writer:
 
     def _version(self) -> str:
         source = self._source
-        return source.choice([f"v{source.randrange(1, 9)}.{source.randrange(20)}", f"{source.randrange(1, 9)}.{source.randrange(20)}.{source.randrange(9)}"])
+        return source.choice(
+            [
+                f"v{source.randrange(1, 9)}.{source.randrange(20)}",
+                f"{source.randrange(1, 9)}.{source.randrange(20)}.{source.randrange(9)}",
+            ]
+        )
 
 
 def _schema(parameter: Parameter, *, plain: bool) -> dict[str, Any]:
@@ -306,7 +386,11 @@ def _schema(parameter: Parameter, *, plain: bool) -> dict[str, Any]:
     elif parameter.type in _NAMED:
         formats = {"date": "date", "time": "time", "datetime": "date-time"}
         if parameter.type in formats:
-            one = {"type": "string"} if plain and parameter.type != "time" else {"type": "string", "format": formats[parameter.type]}
+            one = (
+                {"type": "string"}
+                if plain and parameter.type != "time"
+                else {"type": "string", "format": formats[parameter.type]}
+            )
             if parameter.type == "time" and len(parameter.description) % 2:  # some ask for a full time with its offset
                 one = {"type": "string"} if plain else {"type": "string", "pattern": r"^\d\d:\d\d$"}
         else:

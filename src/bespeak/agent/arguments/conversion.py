@@ -42,7 +42,7 @@ def convert(candidate: Candidate, slot: Slot, now: datetime) -> Converted | None
     forms = list(_forms(candidate, slot, now))
     if not forms:
         return _currency(candidate, slot)
-    if candidate.kind == "number" and slot.family == "number" and forms[0] == candidate.value * 100:
+    if candidate.kind == "number" and slot.family == "number" and candidate.value and forms[0] == candidate.value * 100:
         return Converted(forms[0], f"{slot.name} counts minor units; is {candidate.value} the amount in the main unit?")
     first = ""
     for form in forms:
@@ -198,7 +198,11 @@ def _texts(candidate: Candidate, slot: Slot) -> Iterator[str]:
 
 def _currency(candidate: Candidate, slot: Slot) -> Converted | None:
     """Return the currency of an amount for a slot that takes its code."""
-    if candidate.kind != "money" or not candidate.unit or "currency" not in slot.words and "currenc" not in slot.words:
+    if (
+        candidate.kind != "money"
+        or not candidate.unit
+        or ("currency" not in slot.words and "currenc" not in slot.words)
+    ):
         return None
     for phrase in slot.phrases:
         if phrase.weight == "exact" and phrase.words == (candidate.unit.lower(),):

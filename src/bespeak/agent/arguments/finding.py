@@ -16,7 +16,9 @@ from bespeak.contract.schema.validation import shorten
 
 FILL: Final = 0.5  # least confidence of an argument that is filled in
 OFFER: Final = 0.3  # least confidence of one that is offered as a question
-_MOST_SLOTS: Final = 40  # limit of slots that are weighed; of more, those that the instruction names or that are required
+_MOST_SLOTS: Final = (
+    40  # limit of slots that are weighed; of more, those that the instruction names or that are required
+)
 _MOST_PAIRS: Final = 1_500  # about 30 ms
 
 
@@ -101,7 +103,29 @@ def own_words(endpoint: Endpoint) -> frozenset[str]:
     )
 
 
-_SMALL: Final = frozenset("and the for from with that this them their all any new which between into use can not has".split())
+_SMALL: Final = frozenset(
+    [
+        "and",
+        "the",
+        "for",
+        "from",
+        "with",
+        "that",
+        "this",
+        "them",
+        "their",
+        "all",
+        "any",
+        "new",
+        "which",
+        "between",
+        "into",
+        "use",
+        "can",
+        "not",
+        "has",
+    ]
+)
 
 
 def weigh(
@@ -150,7 +174,9 @@ def _join_moments(reading: Reading, slots: Sequence[Slot], now: datetime) -> Non
         )  # fmt: skip
 
 
-def _assign(reading: Reading, slots: Sequence[Slot], pairs: list[Pair]) -> tuple[dict[int, list[Pair]], dict[int, Pair]]:
+def _assign(
+    reading: Reading, slots: Sequence[Slot], pairs: list[Pair]
+) -> tuple[dict[int, list[Pair]], dict[int, Pair]]:
     """Give each slot its best pair whose text is not taken, the most likely first. Flags may share their text."""
     taken: dict[int, Pair] = {}
     chosen: dict[int, list[Pair]] = {}
@@ -191,7 +217,9 @@ def _may_share(one: Slot, other: Slot, pair: Pair, rival: Pair) -> bool:
     mine, theirs = pair.candidate, rival.candidate
     if mine.kind == theirs.kind and mine.edge != theirs.edge and (mine.start, mine.end) == (theirs.start, theirs.end):
         return True  # both ends of a range that is said in one word
-    return pair.candidate.kind == rival.candidate.kind == "money" and (one.family == "number") != (other.family == "number")
+    return pair.candidate.kind == rival.candidate.kind == "money" and (one.family == "number") != (
+        other.family == "number"
+    )
 
 
 def _take(pair: Pair, slots: Sequence[Slot], taken: dict[int, Pair]) -> None:
@@ -202,7 +230,9 @@ def _take(pair: Pair, slots: Sequence[Slot], taken: dict[int, Pair]) -> None:
 _BETWEEN: Final = frozenset({",", "and", "&", "or", "plus"})
 
 
-def _listed(reading: Reading, best: Pair, pairs: list[Pair], slots: Sequence[Slot], taken: dict[int, Pair]) -> list[Pair]:
+def _listed(
+    reading: Reading, best: Pair, pairs: list[Pair], slots: Sequence[Slot], taken: dict[int, Pair]
+) -> list[Pair]:
     """Return the pairs of a list: those that only commas and "and" separate from the best one."""
     found = [best]
     grown = True
@@ -223,8 +253,10 @@ def _listed(reading: Reading, best: Pair, pairs: list[Pair], slots: Sequence[Slo
 
 def _separates(reading: Reading, first: int, last: int) -> bool:
     between = reading.tokens[first:last]
-    return 0 < len(between) <= 3 and any(token.lower in _BETWEEN for token in between) and all(
-        token.lower in _BETWEEN or token.lower in ("a", "an", "the", "some") for token in between
+    return (
+        0 < len(between) <= 3
+        and any(token.lower in _BETWEEN for token in between)
+        and all(token.lower in _BETWEEN or token.lower in ("a", "an", "the", "some") for token in between)
     )
 
 

@@ -99,8 +99,9 @@ def stems(text: str) -> list[str]:
 
 
 def similar(one: str, other: str) -> bool:
-    """Return True if two stems are synonyms, or one is derived from the other: director and direct."""
-    if min(len(one), len(other)) >= 4 and (one.startswith(other) or other.startswith(one)):
+    """Return True if two stems are synonyms, or one begins with the other: director and direct."""
+    short, long = sorted((one, other), key=len)
+    if long.startswith(short) and (len(short) >= 4 or (len(short) == 3 and len(long) >= 7)):
         return True
     if other in _synonyms().get(one, ()):
         return True
@@ -181,7 +182,9 @@ def _slots(key: bytes) -> tuple[Slot, ...]:
 
 def _paired(slots: list[Slot]) -> Iterable[Slot]:
     """Turn the ends round where a stay begins with an arrival: a journey ends with it."""
-    ends = [next((word for word in slot.words if word in ("arrival", "arriv", "departur", "depart")), "") for slot in slots]
+    ends = [
+        next((word for word in slot.words if word in ("arrival", "arriv", "departur", "depart")), "") for slot in slots
+    ]
     arrival = next((place for place, word in enumerate(ends) if word.startswith("arriv")), None)
     departure = next((place for place, word in enumerate(ends) if word.startswith("depart")), None)
     for place, slot in enumerate(slots):
@@ -197,7 +200,9 @@ def _slot(path: tuple[str, ...], view: SchemaView, required: bool, hints: Mappin
     many = view.kind == "array"
     item = view.items if many else view
     keywords = {**item.keywords}
-    described = " ".join(as_texts([keywords.get("title"), keywords.get("description"), view.keywords.get("description")]))
+    described = " ".join(
+        as_texts([keywords.get("title"), keywords.get("description"), view.keywords.get("description")])
+    )
     words = tuple(word for part in path for word in stems(part))
     own = tuple(stems(path[-1]))
     said = frozenset(stems(described))
@@ -218,7 +223,9 @@ def _slot(path: tuple[str, ...], view: SchemaView, required: bool, hints: Mappin
         words=words,
         said=said,
         roles=roles,
-        hinted=tuple(dict.fromkeys(r for w in stems(described)[:12] for r in word_roles().get(w, ()) if r not in roles)),
+        hinted=tuple(
+            dict.fromkeys(r for w in stems(described)[:12] for r in word_roles().get(w, ()) if r not in roles)
+        ),
         edge=_edge(own, described),
         units=frozenset(unit for word in (*own, *stems(described)) for unit in word_roles("units").get(word, ())),
         phrases=phrases,
@@ -241,7 +248,9 @@ def _roles(own: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:6]
 
 
-def _family(item: SchemaView, keywords: Mapping[str, Any], own: tuple[str, ...], roles: tuple[str, ...], described: str) -> str:
+def _family(
+    item: SchemaView, keywords: Mapping[str, Any], own: tuple[str, ...], roles: tuple[str, ...], described: str
+) -> str:
     values = item.values
     if values is not None and [value for value in values if value is not None]:
         return "flag" if {type(value) for value in values if value is not None} == {bool} else "choice"
@@ -277,14 +286,20 @@ def _dated(own: tuple[str, ...], roles: tuple[str, ...], described: str) -> str:
     """Return the family of a text without format: one that its name or description calls a date or time is one."""
     last = own[-1] if own else ""
     both = {"dat", "tim", "date", "time"} & set(own)
-    if last in ("datetim", "timestamp") or len(both) > 1 or (last == "at" and len(own) > 1 and "where" not in stems(described)):
+    if (
+        last in ("datetim", "timestamp")
+        or len(both) > 1
+        or (last == "at" and len(own) > 1 and "where" not in stems(described))
+    ):
         return "datetime"
     if last in ("dat", "date", "day", "birthday", "dob", "deadlin") or "date" in own:
         return "date"
     if last in ("tim", "time", "hour") and "zon" not in own:
         return "time"
     text = described.lower()
-    if re.search(r"yyyy-mm-ddthh|iso.?8601 (date ?and ?time|date-?time|timestamp)|\bdate and time\b|\bdatetime\b", text):
+    if re.search(
+        r"yyyy-mm-ddthh|iso.?8601 (date ?and ?time|date-?time|timestamp)|\bdate and time\b|\bdatetime\b", text
+    ):
         return "datetime"
     if re.search(r"yyyy-?mm-?dd|dd[/.]mm[/.]yyyy|mm/dd/yyyy|^(the )?(date|day) (of|on|when|to|for)\b", text):
         return "date"
@@ -305,7 +320,9 @@ def _edge(own: tuple[str, ...], described: str) -> str:
     return ""
 
 
-_BARE_EDGES: Final = frozenset(("to", "from", "until", "till", "befor", "after", "sinc", "max", "min", "sourc", "low", "due"))
+_BARE_EDGES: Final = frozenset(
+    ("to", "from", "until", "till", "befor", "after", "sinc", "max", "min", "sourc", "low", "due")
+)
 """Words that make an end of a range only in a name: "the number of seats to reserve" is not one."""
 
 
@@ -323,12 +340,19 @@ def _hints(hint: Any, family: str) -> tuple[tuple[Phrase, ...], tuple[re.Pattern
     patterns: list[re.Pattern[str]] = []
     if isinstance(hint, Mapping):  # phrases by value
         rows = [(text, value) for value, texts in hint.items() for text in _texts(texts)]
-        return tuple(Phrase(tuple(stems(text)), value, "hint") for text, value in rows[:_MOST_HINTS * 4] if stems(text)), ()
+        return tuple(
+            Phrase(tuple(stems(text)), value, "hint") for text, value in rows[: _MOST_HINTS * 4] if stems(text)
+        ), ()
     for text in _texts(hint)[:_MOST_HINTS]:
         holes = list(_SLOT_IN_HINT.finditer(text))
         if len(holes) == 1 and len(text) > len(holes[0][0]) and len(text) < 100:
             before, after = text[: holes[0].start()], text[holes[0].end() :]
-            patterns.append(re.compile(_literal(before) + r"(?P<value>\S(?:[^,;.!?]{0,60}?\S)?)" + (_literal(after) or r"(?!\w)"), re.I))
+            patterns.append(
+                re.compile(
+                    _literal(before) + r"(?P<value>\S(?:[^,;.!?]{0,60}?\S)?)" + (_literal(after) or r"(?!\w)"),
+                    re.IGNORECASE,
+                )
+            )
         elif stems(text):
             value: Any = True if family == "flag" else None
             phrases.append(Phrase(tuple(stems(text)[:6]), value, "hint"))
@@ -364,15 +388,13 @@ def _choices(item: SchemaView, keywords: Mapping[str, Any]) -> tuple[Phrase, ...
         if title := stems(told.get(str(value), "")):
             found.append(Phrase(tuple(title), value, "exact"))
     shared = Counter(word for phrase in found for word in set(phrase.words))
-    others = set(shared)
     for phrase in tuple(found):
-        for word in phrase.words:
-            if len(phrase.words) > 1 and shared[word] == 1 and len(word) > 3 and word not in _empty_stems():
-                found.append(Phrase((word,), phrase.value, "part"))
         if len(phrase.words) == 1:
-            for word in _synonyms().get(phrase.words[0], ()):
-                if word not in others:
-                    found.append(Phrase((word,), phrase.value, "synonym"))
+            others = _synonyms().get(phrase.words[0], frozenset()) - shared.keys()
+            found += [Phrase((word,), phrase.value, "synonym") for word in sorted(others)]
+            continue
+        own = [word for word in phrase.words if shared[word] == 1 and len(word) > 3 and word not in _empty_stems()]
+        found += [Phrase((word,), phrase.value, "part") for word in own]
     return tuple(found)
 
 
@@ -393,7 +415,9 @@ def _flag_phrases(own: tuple[str, ...], described: str) -> tuple[Phrase, ...]:
     if len(words) > 1:
         found += [Phrase((word,), truth, "head" if word == words[-1] else "part") for word in words if len(word) > 2]
     for word in words:
-        found += [Phrase((other,), truth, "synonym") for other in _synonyms().get(word, ()) if other not in words]
+        found += [
+            Phrase((other,), truth, "synonym") for other in sorted(_synonyms().get(word, ())) if other not in words
+        ]
     for word in dict.fromkeys(stems(described)[:16]):
         if len(word) > 3 and word not in words and word not in empty and word not in _COMMON:
             found.append(Phrase((word,), truth, "said"))
@@ -401,7 +425,10 @@ def _flag_phrases(own: tuple[str, ...], described: str) -> tuple[Phrase, ...]:
 
 
 _COMMON: Final = frozenset(
-    map(stem, "whether true false flag boolean when where which that this from then into user should must only also with "
-        "have will would them their they your there been being more than each every other does done make made set "
-        "default optional given such like same whose service value".split())
-)  # fmt: skip
+    stem(word)
+    for word in (
+        "whether true false flag boolean when where which that this from then into user should must only also with have "
+        "will would them their they your there been being more than each every other does done make made set default "
+        "optional given such like same whose service value"
+    ).split()
+)
