@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections import Counter
@@ -109,6 +110,17 @@ def fit(pairs: Pairs) -> dict[str, float]:
     return {name: value for name, value in sorted(found.items()) if abs(value) >= 0.05}
 
 
+def write(table: dict[str, float]) -> None:
+    """Write the weights, a line for each group of features."""
+    groups: dict[str, dict[str, float]] = {}
+    for name, weight in table.items():
+        group = re.match(r"\w+:?[\w-]*=?", name)
+        assert group is not None
+        groups.setdefault(group[0], {})[name[group.end() :]] = weight
+    rows = (f"{json.dumps(group)}: {json.dumps(names, separators=(',', ':'))}" for group, names in groups.items())
+    TARGET.write_text("{\n" + ",\n".join(rows) + "\n}\n", "utf-8")
+
+
 def measure(samples: list[Sample], table: dict[str, float], show: int = 0) -> dict[str, float]:
     """Return precision, recall, F1, whole requests, inventions, and required fields that were rightly left empty."""
     tally: Counter[str] = Counter()
@@ -177,7 +189,7 @@ def main() -> None:
             f"{len(pairs.rows)} pairs, {sum(pairs.labels)} right, {len(pairs.columns)} features, {time.process_time() - begun:.0f} s"
         )
         table = fit(pairs)
-        TARGET.write_text(json.dumps(table, indent=0, ensure_ascii=False) + "\n", "utf-8")
+        write(table)
         print(f"{len(table)} weights, {TARGET.stat().st_size} bytes, {time.process_time() - begun:.0f} s")
     for name, file in (("familiar", "familiar.txt"), ("held out", "held-out.txt")):
         writer = Writer(2)

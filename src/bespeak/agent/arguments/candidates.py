@@ -1,4 +1,4 @@
-"""Candidates: the parts of an instruction that may be values, each with its place, its kind and what stands around it."""
+"""Candidates: the parts of an instruction that may be values, each with its place and its kind."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def _is_small(token: Token) -> bool:
     return any(token.lower in listed(section) for section in ("verbs", "stops", "prepositions", "fillers"))
 
 
-_WORDS_TOO: Final = frozenset("nice us la york turkey split reading orange essen cork of".split())
+_WORDS_TOO: Final = frozenset({"nice", "us", "la", "york", "turkey", "orange", "essen", "cork"})
 """Places that are common words if they are not capitalised."""
 
 
@@ -317,15 +317,13 @@ def _end_of_phrase(reading: Reading, first: int, most: int) -> int:
     return last
 
 
-def _longer(
-    reading: Reading, kind: str, first: int, last: int, joints: tuple[str, ...], part: bool = False
-) -> Iterator[Candidate]:
+def _longer(reading: Reading, kind: str, first: int, last: int, joints: tuple[str, ...]) -> Iterator[Candidate]:
     """Yield a phrase with the one that a small word joins to it: glass of water."""
     if _word_at(reading, last) in joints:
         begin = _skip_fillers(reading.tokens, last + 1)
         further = _end_of_phrase(reading, begin, max(first + 9 - begin, 0))
         if further > begin:
-            yield _made(reading, kind, first, further, part)
+            yield _made(reading, kind, first, further, kind == "object")
 
 
 def _continues(reading: Reading, index: int) -> bool:
@@ -382,7 +380,7 @@ def _objects(reading: Reading, own: frozenset[str]) -> Iterator[Candidate]:
                 end -= 1
             if first < end < last:
                 yield _made(reading, "object", first, end)
-            yield from _longer(reading, "object", first, last, ("of", "and", "in", "to", "&"), True)
+            yield from _longer(reading, "object", first, last, ("of", "and", "in", "to", "&"))
 
 
 def _match_slots(reading: Reading, slots: Sequence[Slot], own: frozenset[str]) -> None:
@@ -418,6 +416,9 @@ def _matches(
             continue
         for first in index[words[0]][:20]:
             last = _matched(reading, words, first)
+            verb = len(words) == 1 and _word_at(reading, first) in listed("verbs")
+            if verb and kind == "choice" and str(value).lower() != _word_at(reading, first):
+                continue  # to check is not the checking account
             if last is not None:
                 told = _flagged(reading, value, first, last) if kind == "flag" else value
                 start, end = reading.tokens[first].start, reading.tokens[last - 1].end

@@ -79,13 +79,13 @@ def _forms(candidate: Candidate, slot: Slot, now: datetime) -> Iterator[Any]:
 def _moment(value: Any) -> date:
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
-    return value.date() if isinstance(value, datetime) else value  # type: ignore[no-any-return]
+    return value.date() if isinstance(value, datetime) else value
 
 
 def _clock(value: Any) -> time:
     if isinstance(value, str):
         value = time.fromisoformat(value)
-    return value.timetz().replace(tzinfo=None) if isinstance(value, datetime) else value  # type: ignore[no-any-return]
+    return value.timetz().replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
 def _dates(day: date, slot: Slot) -> Iterator[str]:

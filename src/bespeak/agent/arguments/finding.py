@@ -74,7 +74,8 @@ def find_arguments(
 ) -> Arguments:
     """Find the arguments of an endpoint in an instruction, without a language model.
 
-    `now` must be aware: relative dates are read from it, in its time zone. `order` says whether 3/4 is in April or March.
+    `now` must be aware: relative dates are read from it, in its time zone. `order` says how 3/4 is read; without it,
+    the words must tell.
     """
     slots, own = slots_of(endpoint), own_words(endpoint)
     reading, pairs = weigh(instruction, slots, own, now=now, order=order)
@@ -94,7 +95,7 @@ def find_arguments(
 
 def own_words(endpoint: Endpoint) -> frozenset[str]:
     """Return the stems of the words that an endpoint uses for itself, such as those of its path."""
-    intent = endpoint.semantic.intent if endpoint.semantic is not None else ""
+    intent = endpoint.semantic.intent
     return frozenset(
         word
         for text in (endpoint.method, endpoint.path.replace("{", "").replace("}", ""), endpoint.description, intent)
@@ -268,9 +269,16 @@ def _argument(slot: Slot, parts: list[Pair], reading: Reading) -> Argument:
     return Argument(slot.name, values if slot.many else values[0], (start, end), round(confidence, 3), reason)
 
 
-_KINDS: Final = {"number": "a number", "datetime": "a date with time", "name": "a name", "phrase": "words",
-                 "modifier": "words", "object": "words", "tail": "the rest", "money": "an amount", "email": "an email address",
-                 "quoted": "a quoted text", "url": "an address", "identifier": "an identifier"}  # fmt: skip
+_KINDS: Final = {
+    **dict.fromkeys(("phrase", "modifier", "object"), "words"),
+    **dict.fromkeys(("tail", "task"), "the rest of a sentence"),
+    "datetime": "a date with time",
+    "money": "an amount",
+    "email": "an email address",
+    "quoted": "a quoted text",
+    "identifier": "an identifier",
+    "url": "an address",
+}
 
 
 def _reason(slot: Slot, pair: Pair, reading: Reading) -> str:

@@ -145,7 +145,7 @@ class Slot:
 
 def slots_of(endpoint: Endpoint) -> tuple[Slot, ...]:
     """Return the slots of an endpoint in the order of its schema; equal contracts share them."""
-    hints = endpoint.semantic.parameter_hints if endpoint.semantic is not None else {}
+    hints = endpoint.semantic.parameter_hints
     try:
         key = msgspec.json.encode((endpoint.input_schema, hints, endpoint.path))
     except (TypeError, ValueError, RecursionError):
@@ -424,11 +424,4 @@ def _flag_phrases(own: tuple[str, ...], described: str) -> tuple[Phrase, ...]:
     return tuple(found)
 
 
-_COMMON: Final = frozenset(
-    stem(word)
-    for word in (
-        "whether true false flag boolean when where which that this from then into user should must only also with have "
-        "will would them their they your there been being more than each every other does done make made set default "
-        "optional given such like same whose service value"
-    ).split()
-)
+_COMMON: Final = frozenset(map(stem, listed("common")))

@@ -1,7 +1,7 @@
-"""Weights: how likely a candidate is the value of a slot, by features of both and of what stands around.
+"""Weights: how likely a candidate is the value of a slot, by features of both and of the words around.
 
-The weights are fitted by `tools/arguments` on sentences that were written for it; a feature is a short text, and the sum
-of its weights is turned into a probability.
+The weights are fitted by `tools/arguments` on sentences that were written for it. A feature is a short text; the sum of
+the weights of a pair is turned into a probability.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def weights() -> Mapping[str, float]:
     """Return the fitted weight of each feature."""
     data = pkgutil.get_data("bespeak.agent.arguments", "data/weights.json")
     assert data is not None
-    found: dict[str, float] = json.loads(data)
-    return found
+    groups: dict[str, dict[str, float]] = json.loads(data)
+    return {group + name: weight for group, names in groups.items() for name, weight in names.items()}
 
 
 def probability(features: Iterator[str], table: Mapping[str, float]) -> float:
@@ -68,6 +68,7 @@ class Weighing:
     """The features of pairs of one instruction and one endpoint."""
 
     def __init__(self, reading: Reading, slots: Sequence[Slot], own: frozenset[str]) -> None:
+        self._reading = reading
         self._tokens = reading.tokens
         self._taken = reading.taken
         self._slots = slots
@@ -103,9 +104,7 @@ class Weighing:
         key = (candidate.first, candidate.last)
         found = self._around.get(key)
         if found is None:
-            found = self._around[key] = _Around(
-                self._tokens, self._taken, candidate.first, candidate.last, self._own, self._names
-            )
+            found = self._around[key] = _Around(self._reading, candidate.first, candidate.last, self._own, self._names)
         return found
 
     def features(self, candidate: Candidate, number: int) -> Iterator[str]:
@@ -292,14 +291,9 @@ class _Around:
     """What stands before and behind a candidate."""
 
     def __init__(
-        self,
-        tokens: list[Token],
-        taken: list[str],
-        first: int,
-        last: int,
-        own: frozenset[str],
-        names: Sequence[frozenset[str]],
+        self, reading: Reading, first: int, last: int, own: frozenset[str], names: Sequence[frozenset[str]]
     ) -> None:
+        tokens, taken = reading.tokens, reading.taken
         fillers = listed("fillers")
         at = first - 1
         while at >= 0 and first - at < 4 and tokens[at].lower in fillers:
