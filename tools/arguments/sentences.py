@@ -135,8 +135,11 @@ class Writer:
         if source.random() < 0.3:
             source.shuffle(keys)
         intent = template.description if source.random() < 0.7 else ""
+        hints = {name: _hints(one, source) for name, one in zip(names, template.parameters, strict=True) if name}
+        hints = {name: texts for name, texts in hints.items() if texts and source.random() < 0.7}
+        hints = hints if source.random() < 0.3 else {}
         semantic = Semantic(
-            intent=intent, actor="agent", outcome="", confidence=0.9, impact="reversible", is_idempotent=False
+            intent=intent, actor="agent", outcome="", confidence=0.9, impact="reversible", is_idempotent=False, parameter_hints=hints
         )
         described = template.description if source.random() < 0.8 else ""
         schema = {"type": "object", "properties": {key: properties[key] for key in keys}, "required": required}
@@ -377,6 +380,12 @@ class Writer:
                 f"{source.randrange(1, 9)}.{source.randrange(20)}.{source.randrange(9)}",
             ]
         )
+
+
+def _hints(parameter: Parameter, source: random.Random) -> list[str]:
+    """Return some of the ways to say a parameter, with N in place of its value."""
+    usable = [one for one in parameter.variants if one.count("{") == 1 and "=" not in one and len(one.split()) > 1]
+    return [_HOLE.sub("N", one) for one in source.sample(usable, min(2, len(usable)))]
 
 
 def _schema(parameter: Parameter, *, plain: bool) -> dict[str, Any]:

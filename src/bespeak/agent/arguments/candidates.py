@@ -18,6 +18,7 @@ MOST: Final = 90  # limit of candidates that are not of one slot
 _MOST_MATCHES: Final = 60
 _LONGEST_PHRASE: Final = 6
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*|[^\w\s]|_+")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _SENTENCE_END: Final = frozenset(".!?;")
 _INNER: Final = frozenset(["of", "the", "and", "&", "de", "la", "le", "del", "von", "van", "der", "al"])
 _TAIL_WORDS: Final = frozenset(
@@ -109,7 +110,7 @@ class Reading:
 
 def read(instruction: str, slots: Sequence[Slot], own: frozenset[str], *, now: datetime, order: Any = None) -> Reading:
     """Return the candidates of an instruction. `own` are the stems that the endpoint uses for itself."""
-    text = instruction[:LONGEST]
+    text = _SURROGATE.sub("\ufffd", instruction[:LONGEST])  # of the same length
     tokens = [
         Token(found[0], found[0].lower(), stem(found[0]), found.start(), found.end(), found[0][0].isalnum())
         for found in _TOKEN.finditer(text)
@@ -450,7 +451,7 @@ def _matched(reading: Reading, words: tuple[str, ...], first: int) -> int | None
     at = first + 1
     for word in words[1:]:
         while (
-            at < len(tokens)
+            at < min(len(tokens), first + 3 * len(words))
             and (tokens[at].text in "-/&" or tokens[at].lower in ("a", "the", "of", "and"))
             and tokens[at].stem != word
         ):

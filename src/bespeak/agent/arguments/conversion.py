@@ -44,6 +44,8 @@ def convert(candidate: Candidate, slot: Slot, now: datetime) -> Converted | None
         return _currency(candidate, slot)
     if candidate.kind == "number" and slot.family == "number" and candidate.value and forms[0] == candidate.value * 100:
         return Converted(forms[0], f"{slot.name} counts minor units; is {candidate.value} the amount in the main unit?")
+    if slot.family == "datetime" and candidate.kind == "date":
+        return Converted(forms[0], "the instruction names no time of day")
     first = ""
     for form in forms:
         fault = _fault(slot, form)

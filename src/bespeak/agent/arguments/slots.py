@@ -25,7 +25,7 @@ from bespeak.text.language.lexicon import THINGS
 from bespeak.text.reading.table import as_texts
 
 MOST_SLOTS: Final = 400  # limit of fields that are read from one schema
-_MOST_CHOICES: Final = 200
+_MOST_CHOICES: Final = 200  # limit of listed values of one field; a schema with many fields shares 2,000
 _MOST_HINTS: Final = 12
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _ENDINGS: Final = (("ies", "y", 5), ("sses", "ss", 6), ("xes", "x", 5), ("ches", "ch", 6), ("ing", "", 6),
@@ -161,6 +161,7 @@ def _slots(key: bytes) -> tuple[Slot, ...]:
         return ()
     view = SchemaView(schema, schema)
     found: list[Slot] = []
+    most = min(_MOST_CHOICES, 2_000 // max(len(view.fields), 1) + 5)
     for field in view.fields[:MOST_SLOTS]:
         if len(found) >= MOST_SLOTS:
             break
@@ -168,15 +169,21 @@ def _slots(key: bytes) -> tuple[Slot, ...]:
         fields = inner.fields if inner.kind in ("object", "") else []
         if fields:  # nested one level: deeper objects are left to whoever wrote the instruction
             found += [
-                _slot((field.name, each.name), SchemaView(each.schema, view), field.required and each.required, hints)
+                _slot(
+                    (field.name, each.name),
+                    SchemaView(each.schema, view),
+                    field.required and each.required,
+                    hints,
+                    most,
+                )
                 for each in fields[:MOST_SLOTS]
             ]
         else:
-            found.append(_slot((field.name,), inner, field.required, hints))
+            found.append(_slot((field.name,), inner, field.required, hints, most))
     declared = {slot.path[0] for slot in found}
     for name in re.findall(r"\{(\w+)\}", path):
         if name not in declared:
-            found.append(_slot((name,), SchemaView({"type": "string"}, view), True, hints))
+            found.append(_slot((name,), SchemaView({"type": "string"}, view), True, hints, most))
     return tuple(_paired(found[:MOST_SLOTS]))
 
 
@@ -196,7 +203,7 @@ def _paired(slots: list[Slot]) -> Iterable[Slot]:
             yield replace(slot, edge="from" if starts else "to")
 
 
-def _slot(path: tuple[str, ...], view: SchemaView, required: bool, hints: Mapping[str, Any]) -> Slot:
+def _slot(path: tuple[str, ...], view: SchemaView, required: bool, hints: Mapping[str, Any], most: int) -> Slot:
     many = view.kind == "array"
     item = view.items if many else view
     keywords = {**item.keywords}
@@ -209,9 +216,11 @@ def _slot(path: tuple[str, ...], view: SchemaView, required: bool, hints: Mappin
     roles = _roles(own, words)
     family = _family(item, keywords, own, roles, described)
     hint = next((hints[name] for name in (".".join(path), path[-1], path[0]) if name in hints), ())
+    if any("." in part for part in path):
+        family = "list"  # in the name of an argument, a dot stands before a member
     phrases, patterns = _hints(hint, family)
     if family == "choice":
-        phrases = (*_choices(item, keywords), *phrases)
+        phrases = (*_choices(item, keywords, most), *phrases)
     elif family == "flag":
         phrases = (*_flag_phrases(own, described), *phrases)
     return Slot(
@@ -370,9 +379,9 @@ def _texts(value: Any) -> list[str]:
     return list(as_texts(value)) if isinstance(value, list | tuple) else []
 
 
-def _choices(item: SchemaView, keywords: Mapping[str, Any]) -> tuple[Phrase, ...]:
+def _choices(item: SchemaView, keywords: Mapping[str, Any], most: int) -> tuple[Phrase, ...]:
     """Return the words of each listed value; a title or description in `oneOf` adds its own."""
-    values = [value for value in item.values or () if isinstance(value, str | int | float)][:_MOST_CHOICES]
+    values = [value for value in item.values or () if isinstance(value, str | int | float)][:most]
     told = {
         str(option.get("const")): str(option.get("title") or "")
         for keyword in ("oneOf", "anyOf")
