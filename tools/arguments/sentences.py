@@ -139,7 +139,13 @@ class Writer:
         hints = {name: texts for name, texts in hints.items() if texts and source.random() < 0.7}
         hints = hints if source.random() < 0.3 else {}
         semantic = Semantic(
-            intent=intent, actor="agent", outcome="", confidence=0.9, impact="reversible", is_idempotent=False, parameter_hints=hints
+            intent=intent,
+            actor="agent",
+            outcome="",
+            confidence=0.9,
+            impact="reversible",
+            is_idempotent=False,
+            parameter_hints=hints,
         )
         described = template.description if source.random() < 0.8 else ""
         schema = {"type": "object", "properties": {key: properties[key] for key in keys}, "required": required}

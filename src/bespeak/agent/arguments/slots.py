@@ -356,21 +356,19 @@ def _hints(hint: Any, family: str) -> tuple[tuple[Phrase, ...], tuple[re.Pattern
         holes = list(_SLOT_IN_HINT.finditer(text))
         if len(holes) == 1 and len(text) > len(holes[0][0]) and len(text) < 100:
             before, after = text[: holes[0].start()], text[holes[0].end() :]
-            patterns.append(
-                re.compile(
-                    _literal(before) + r"(?P<value>\S(?:[^,;.!?]{0,60}?\S)?)" + (_literal(after) or r"(?!\w)"),
-                    re.IGNORECASE,
-                )
-            )
+            value = r"(?P<value>\S(?:[^,;.!?]{0,60}?\S)?)" if before.strip() else r"(?P<value>[^\s,;.!?]{1,60})"
+            patterns.append(re.compile(_literal(before) + value + (_literal(after) or r"(?!\w)"), re.IGNORECASE))
         elif stems(text):
-            value: Any = True if family == "flag" else None
-            phrases.append(Phrase(tuple(stems(text)[:6]), value, "hint"))
+            phrases.append(Phrase(tuple(stems(text)[:6]), True if family == "flag" else None, "hint"))
     return tuple(phrases), tuple(patterns)
 
 
 def _literal(text: str) -> str:
     words = r"\s+".join(map(re.escape, text.split()))
-    return (r"(?<!\w)" if text[:1].isalnum() else "") + words + (r"\s+" if text[-1:].isspace() else "") if words else ""
+    if not words:
+        return ""
+    edge = r"(?<!\w)" if text[0].isalnum() else r"\s+" if text[0].isspace() else ""
+    return edge + words + (r"\s+" if text[-1].isspace() else r"(?!\w)" if text[-1].isalnum() else "")
 
 
 def _texts(value: Any) -> list[str]:

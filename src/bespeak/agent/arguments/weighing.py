@@ -137,7 +137,10 @@ class Weighing:
             yield f"{group}:edge={candidate.edge}|{slot.edge}"
         if slot.edge and slot.edge != candidate.edge and near.leans:
             yield f"{group}:leans={near.leans}|{slot.edge}"
-        if group == "text":
+        if kind in ("email", "url", "phone"):
+            yield f"{kind}:fits={kind in slot.roles}|{slot.schema.get('format') == kind}"
+            yield f"{kind}:only={self._kinds[kind] == 1}|{self._roles[kind] < 2}"
+        elif group == "text":
             yield from self._text(candidate, slot, near, main)
         else:
             yield from self._typed(candidate, slot, near, number, group)
