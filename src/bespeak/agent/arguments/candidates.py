@@ -426,9 +426,9 @@ def _matches(
                 yield Candidate(kind, told, start, end, first, last, slot=number, match=weight)
 
 
-_WEAK: Final = frozenset(("part", "head", "synonym", "said"))
+_WEAK: Final = frozenset(("part", "head", "synonym"))
 """Matches that do not count for words that the endpoint uses for itself."""
-_RANK: Final[Mapping[str, int]] = {"exact": 6, "hint": 5, "synonym": 4, "part": 3, "head": 2, "fuzzy": 1, "said": 0}
+_RANK: Final[Mapping[str, int]] = {"exact": 6, "hint": 5, "synonym": 4, "part": 3, "head": 2, "fuzzy": 1}
 
 
 def _longest(found: list[Candidate]) -> list[Candidate]:

@@ -113,7 +113,7 @@ class Phrase(NamedTuple):
 
     words: tuple[str, ...]
     value: Any
-    weight: str  # exact as the contract says it, hint, synonym, part, head for the last word of a name, or said
+    weight: str  # exact as the contract says it, hint, synonym, part, or head for the last word of a name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +222,7 @@ def _slot(path: tuple[str, ...], view: SchemaView, required: bool, hints: Mappin
     if family == "choice":
         phrases = (*_choices(item, keywords, most), *phrases)
     elif family == "flag":
-        phrases = (*_flag_phrases(own, described), *phrases)
+        phrases = (*_flag_phrases(own), *phrases)
     return Slot(
         path=path,
         schema={"description": described, **keywords} if described else keywords,
@@ -252,8 +252,8 @@ def _roles(own: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...]:
     found = [role for word in reversed(own) for role in word_roles().get(word, ())]
     if not found:
         found = [role for word in reversed(words) for role in word_roles().get(word, ())]
-    if own and own[-1] == "nam" and len(own) == 1:
-        found = ["person", "title", *found]
+    if not found and own == ("nam",):
+        found = ["person", "title"]
     return tuple(dict.fromkeys(found))[:6]
 
 
@@ -410,8 +410,8 @@ def _empty_stems() -> frozenset[str]:
     return frozenset(map(stem, listed("empty")))
 
 
-def _flag_phrases(own: tuple[str, ...], described: str) -> tuple[Phrase, ...]:
-    """Return the words that say that a boolean is true: those of its name, their synonyms, and its description's."""
+def _flag_phrases(own: tuple[str, ...]) -> tuple[Phrase, ...]:
+    """Return the words that say that a boolean is true: those of its name, and their synonyms."""
     empty = {stem(word) for section in ("flags", "prepositions", "fillers", "empty") for word in listed(section)}
     negative = bool(own) and own[0] in ("no", "without", "exclud", "skip", "not")
     words = tuple(word for word in own if word not in empty and word not in _GENERIC)[1 if negative else 0 :]
@@ -425,10 +425,4 @@ def _flag_phrases(own: tuple[str, ...], described: str) -> tuple[Phrase, ...]:
         found += [
             Phrase((other,), truth, "synonym") for other in sorted(_synonyms().get(word, ())) if other not in words
         ]
-    for word in dict.fromkeys(stems(described)[:16]):
-        if len(word) > 3 and word not in words and word not in empty and word not in _COMMON:
-            found.append(Phrase((word,), truth, "said"))
     return tuple(found)
-
-
-_COMMON: Final = frozenset(map(stem, listed("common")))
