@@ -23,7 +23,7 @@ to-do İ ß \u0660 \x00 \ud800 name title guests city price is_open color when 1
 """
 _WORDS = _SAID.split()
 _NAMES = [
-    "from", "to", "start_date", "end_date", "guests", "city", "name", "title", "price_cents", "is_open", "color", 
+    "from", "to", "start_date", "end_date", "guests", "city", "name", "title", "price_cents", "is_open", "color",
     "when", "id", "rate", "a.b", "tags", "x",
 ]  # fmt: skip
 _FORMATS: list[Any] = [
