@@ -128,7 +128,7 @@ class CalledService:
 
     async def call(self, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> Outcome:
         try:
-            reply = await self._client.request(*self._named(endpoint), arguments or None, headers=headers)
+            reply = await self._client.request(*call_name(self._client, endpoint), arguments or None, headers=headers)
         except BespeakError as error:  # the client says what failed and what may help
             # The query of an address may hold a credential.
             message = _QUERY.sub("", str(error))
@@ -138,11 +138,12 @@ class CalledService:
             self._confirmed.add(endpoint.key)
         return outcome
 
-    def _named(self, endpoint: Endpoint) -> tuple[str, str]:
-        """Return how the client names an endpoint: on the web by its id, for several may share a method and a path."""
-        discovered, chosen = self._client.discovered, endpoint.semantic.mcp_tool_name or ""
-        by_id = discovered is not None and discovered.kind in ("ai", "openapi") and discovered.capability(chosen)
-        return (chosen, "") if by_id else endpoint.key
+
+def call_name(client: ServiceClient, endpoint: Endpoint) -> tuple[str, str]:
+    """Return how a client names an endpoint: on the web by its id, for several may share a method and a path."""
+    discovered, chosen = client.discovered, endpoint.semantic.mcp_tool_name or ""
+    by_id = discovered is not None and discovered.kind in ("ai", "openapi") and discovered.capability(chosen)
+    return (chosen, "") if by_id else endpoint.key
 
 
 def _outcome(reply: Reply) -> Outcome:
@@ -294,7 +295,7 @@ class ServiceClient:
         A path (`Path("scan.pdf")`) or an open binary file is sent as a file.
         """
         self._check_catalog()
-        return self._output(errors.accepted(await self.request(method, path or "", input or None)))
+        return self.read_output(errors.accepted(await self.request(method, path or "", input or None)))
 
     def stream(self, method: str, path: str | None = None, /, **input: Any) -> AsyncGenerator[Any]:  # noqa: A002 - as above
         """Call an endpoint whose items can be streamed, and yield each as it arrives.
@@ -339,7 +340,8 @@ class ServiceClient:
             both = f"catalog {offered}; this client supports {', '.join(bundled_versions())}"
             raise errors.NoCommonCatalogError(f"{self.locator} supports {both}.")
 
-    def _output(self, reply: Reply) -> Any:
+    def read_output(self, reply: Reply) -> Any:
+        """Return the output of an accepted reply."""
         return reply.output
 
     async def tools(

@@ -11,10 +11,10 @@ from bespeak.extensions.compute.matching import classify, recommend
 from bespeak.extensions.compute.methods import calculate, evaluate, filter_rows, rank, validate
 from bespeak.extensions.compute.models import predict
 from bespeak.extensions.compute.normalize import normalize
-from bespeak.extensions.compute.provider import LanguageModel, LanguageModelSettings
 from bespeak.extensions.compute.transform import transform
 from bespeak.runtime.concurrency import FairSemaphore
 from bespeak.runtime.extension import Extension, Opening
+from bespeak.runtime.language_model import LanguageModel, LanguageModelSettings
 
 
 def _open(opening: Opening) -> None:

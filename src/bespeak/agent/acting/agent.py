@@ -1,0 +1,559 @@
+"""The agent of a user: it decides what an instruction means, asks, calls with care, and reads what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, Self
+
+from bespeak.agent.acting import decision as deciding
+from bespeak.agent.acting._pending import Argument, Arguments, find_arguments
+from bespeak.agent.acting.decision import ActingRules, Decision, field_of, takes
+from bespeak.agent.acting.reply import Check, alternatives, check_transition, missing_scopes, wrong_fields
+from bespeak.agent.acting.service_map import DiscoveryFailure, Place, ServiceMap
+from bespeak.agent.client.connect import connect
+from bespeak.agent.client.errors import CallTimeoutError, Reply, UnreachableError, accepted, error_of
+from bespeak.agent.client.service import ServiceClient, call_name
+from bespeak.contract.confirmation import LONGEST, cut_value, list_lines, list_named
+from bespeak.contract.schema.validation import compile_schema
+from bespeak.documents.projections.agtp_manifest import project_endpoint
+from bespeak.errors import BespeakError, ConfigError
+from bespeak.protocol import status
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.text.diagnostics.diagnostic import brief, printable
+
+YES: Final = frozenset(
+    {"yes", "y", "yeah", "yep", "ok", "okay", "sure", "correct", "right", "please do", "go ahead", "do it"}
+)
+MOST_QUESTIONS: Final = 20  # questions about one instruction
+_MOST_TURNS: Final = 3  # decisions again after a change of a contract or a refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question to the user: for the value of a field, or which of several endpoints is meant."""
+
+    text: str
+    decision: Decision
+    name: str = ""
+    """Field that is asked for; empty for a choice."""
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    """What can be chosen, or the values that the field takes, if they are few."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A call for a person to agree to."""
+
+    text: str
+    """What will be called, what the contract says of it, and the arguments."""
+    decision: Decision
+    needs_person: bool
+    """True if nothing but a person may agree."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+AskUser = Callable[[Asked], Any]
+ConfirmCall = Callable[[Confirmation], Any]
+StepUp = Callable[[Place, tuple[str, ...]], Any]
+Opener = Callable[..., AbstractAsyncContextManager[ServiceClient]]
+Finder = Callable[[str, Place, datetime], Awaitable[Arguments]]
+State = Literal["done", "open", "refused", "declined", "failed", "unknown", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What has become of an instruction."""
+
+    decision: Decision
+    state: State
+    """`done`; `open` if something has to be asked and nobody answers; `refused` by this agent or the service;
+    `declined` by the user; `failed`; `unknown` if no reply came, so that the call may have been carried out; `none`.
+    """
+    message: str = ""
+    reply: Reply | None = None
+    output: Any = None
+    notes: tuple[str, ...] = ()
+    transition: Check | None = None
+    """Result of the check of `state_transition`; None if the contract declares none."""
+    key: str | None = None
+    """Idempotency key of the call: with it, the same call can be repeated safely."""
+    earlier: tuple[Decision, ...] = ()
+    """Decisions that were replaced, because a contract had changed or the service refused."""
+
+    @property
+    def ok(self) -> bool:
+        """True if the call was carried out."""
+        return self.state == "done"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the decision and what has become of it, as data."""
+        told: dict[str, Any] = {"state": self.state, "message": self.message, "notes": list(self.notes)}
+        if self.reply is not None:
+            told |= {"status": self.reply.status, "output": self.output}
+        if self.transition is not None:
+            told["transition"] = self.transition.to_json()
+        return {**self.decision.to_json(), "result": told}
+
+
+class Agent:
+    """Acts on instructions in words, on behalf of one user. Use it as an `async with` block."""
+
+    opener: Opener = staticmethod(connect)
+
+    def __init__(
+        self,
+        services: Iterable[Any] | Mapping[str, Any],
+        *,
+        opener: Opener | None = None,
+        confirm: ConfirmCall | None = None,
+        ask: AskUser | None = None,
+        step_up: StepUp | None = None,
+        rules: ActingRules | None = None,
+        find: Finder | None = None,
+        now: datetime | Callable[[], datetime] | None = None,
+        order: Literal["DMY", "MDY"] | None = None,
+        escalate: bool = False,
+        **options: Any,
+    ) -> None:
+        """Prepare an agent for services: what `connect` takes. A mapping gives them names.
+
+        - `confirm` shows a person a `Confirmation` and returns True to let the call run. Without it, calls that need
+          a person's agreement end as `open`.
+        - `ask` gets an `Asked` and returns the answer, a text or a value; None gives up.
+        - `step_up` is told the scopes that a service asks for, and returns True to declare them for that call.
+        - `rules` say what may be called without asking. Irreversible calls always need a person.
+        - `now` is the time that "tomorrow" refers to, with its time zone; `order` that of `3/4`: `"DMY"` or `"MDY"`.
+        - `find` finds arguments in place of the rules of this package, such as `ModelArguments`.
+        - `escalate` passes what cannot be decided to the service with ESCALATE.
+        - `opener` opens the client of a service; the other options are its options, by default those of `connect`.
+        """
+        self.rules = rules or ActingRules()
+        self._sources = services
+        self._opener = opener or type(self).opener
+        self._confirm, self._ask, self._step_up = confirm, ask, step_up
+        self._find = find
+        self._now = now
+        self._order = order
+        self._escalates = escalate
+        self._options = options
+        self._stack = AsyncExitStack()
+        self._map = ServiceMap(())
+        self._asking = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        sources = self._sources
+        if isinstance(sources, str):
+            raise ConfigError(f"services must be a list, not the string {sources[:80]!r}; write [{sources[:80]!r}].")
+        named = list(sources.items()) if isinstance(sources, Mapping) else [("", source) for source in sources]
+        if not named:
+            raise ConfigError("services is empty; give at least one.")
+        opened: list[tuple[str, ServiceClient]] = []
+        failures: list[DiscoveryFailure] = []
+        try:
+            for name, source in named:
+                try:
+                    client = await self._stack.enter_async_context(self._opener(source, **self._options))
+                except ConfigError:
+                    raise
+                except BespeakError as error:
+                    failures.append(DiscoveryFailure(str(source), str(error), tuple(getattr(error, "findings", ()))))
+                else:
+                    opened.append((name, client))
+            self._map = await ServiceMap.read(opened, failures)
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._stack.aclose()
+
+    @property
+    def service_map(self) -> ServiceMap:
+        """Services that this agent knows, and those that could not be read."""
+        return self._map
+
+    @property
+    def now(self) -> datetime:
+        """Time that "tomorrow" refers to, with its time zone."""
+        now = self._now() if callable(self._now) else self._now
+        return datetime.now(UTC).astimezone() if now is None else now
+
+    async def decide(
+        self, instruction: str, *, place: Place | None = None, given: Mapping[str, Argument] | None = None
+    ) -> Decision:
+        """Return what an instruction means and whether it may be called. Nothing is called.
+
+        `place` is the endpoint if the user has chosen one; `given` are arguments that are known already.
+        """
+        self._map = await self._map.renewed(ask=False)
+        decided = deciding.choose(self._map, instruction, self.rules)
+        if place is not None:
+            decided = deciding.select(decided, self._map, place, self.rules, chosen=True)
+        return await self.complete(decided, given or {})
+
+    async def complete(self, decided: Decision, given: Mapping[str, Argument]) -> Decision:
+        """Find the arguments of a decision, beside those that are given, and judge it."""
+        if decided.place is None:
+            return decided
+        place = decided.place
+        if self._find is not None:
+            found = await self._find(decided.instruction, place, self.now)
+        else:
+            found = find_arguments(decided.instruction, place.endpoint, now=self.now, order=self._order)
+        merged = {**{one.name: one for one in found.found}, **given}
+        missing = tuple(name for name in found.missing if name not in merged)
+        found = replace(found, found=tuple(merged.values()), missing=missing)
+        return deciding.judge(decided, found, self.rules, self._map.endpoints_beside(place))
+
+    async def act(self, instruction: str) -> Acted:
+        """Decide, ask what is missing, ask for agreement where it is needed, and call."""
+        return await self.carry_out(await self.decide(instruction))
+
+    async def carry_out(self, decided: Decision, *, agreed: bool = False) -> Acted:
+        """Carry out a decision. `agreed` is True if a person has agreed to exactly this call."""
+        earlier: list[Decision] = []
+        while True:
+            settled = await self._settle(decided, agreed=agreed)
+            if isinstance(settled, Acted):
+                return await self._stuck(replace(settled, earlier=tuple(earlier)))
+            done = await self._call(settled, last=len(earlier) >= _MOST_TURNS)
+            if isinstance(done, Acted):
+                return await self._stuck(replace(done, earlier=tuple(earlier)))
+            # Whoever agreed has agreed to another call.
+            earlier.append(settled)
+            decided, agreed = done, False
+
+    async def _settle(self, decided: Decision, *, agreed: bool) -> Decision | Acted:
+        """Ask until a decision may be called; return it, or how it ends."""
+        for _ in range(MOST_QUESTIONS):
+            if decided.verdict == "none":
+                return Acted(decided, "none", "; ".join(decided.reasons))
+            if decided.verdict == "refuse":
+                return Acted(decided, "refused", "; ".join(decided.reasons))
+            if decided.verdict == "call":
+                return decided
+            if decided.verdict == "confirm":
+                if agreed:
+                    return decided
+                ended = await self._confirmed(decided)
+                return decided if ended is None else ended
+            answered = await self._answered(decided)
+            if isinstance(answered, Acted):
+                return answered
+            decided = answered
+        return Acted(decided, "open", f"after {MOST_QUESTIONS} questions it is still not clear what is meant")
+
+    async def _confirmed(self, decided: Decision) -> Acted | None:
+        """Return None if a person agrees to a call, else how it ends."""
+        needs_person = decided.needs_person(self.rules)
+        if self._confirm is None:
+            return Acted(decided, "open", "a person has to agree to this call, and none can be asked")
+        text = describe_call(decided, self._map)
+        if len(text) > LONGEST:
+            return Acted(decided, "refused", f"the call cannot be shown to a person: it takes {len(text)} characters")
+        if await self._put(self._confirm, Confirmation(text, decided, needs_person)) is True:
+            return None
+        return Acted(decided, "declined", "the user did not agree; nothing was called")
+
+    async def _answered(self, decided: Decision) -> Decision | Acted:
+        """Ask for what is missing, and decide again with the answer."""
+        if self._ask is None:
+            return Acted(decided, "open", "; ".join(decided.reasons))
+        asked = ask_for(decided)
+        answer = await self._put(self._ask, asked)
+        if answer is None or answer == "":
+            return Acted(decided, "declined", "the question was not answered; nothing was called")
+        return await self.answer(decided, answer)
+
+    async def answer(self, decided: Decision, answer: Any) -> Decision:
+        """Return the decision with the answer to its question: a value, a text, or the number of an option."""
+        asked = ask_for(decided)
+        if not asked.name:
+            place = _pick(decided, answer)
+            if place is None:
+                return replace(decided, reasons=(*decided.reasons, f"{brief(answer)} is not one of the options"))
+            chosen = deciding.select(decided, self._map, place, self.rules, chosen=True)
+            return await self.complete(chosen, {})
+        offered = decided.offered.get(asked.name)
+        agrees = offered is not None and str(answer).strip().lower() in YES
+        given = offered if agrees else await self.read_answer(decided, asked.name, answer)
+        if given is None:
+            reason = f"{brief(answer)} is not a valid {asked.name}"
+            return replace(decided, reasons=(*decided.reasons, reason))
+        return await self.complete(decided_again(decided), {**decided.arguments, asked.name: given})
+
+    async def read_answer(self, decided: Decision, name: str, answer: Any) -> Argument | None:
+        """Return an answer as the value of a field; None if its schema does not take it."""
+        place = decided.place
+        assert place is not None
+        schema = field_of(place, name)
+        for value in _readings(answer, schema):
+            if takes(place, name, value):
+                return Argument(name, value, None, 1.0, "said in answer to a question")
+        if isinstance(answer, str):
+            for text in (answer, f"{name.replace('_', ' ')} {answer}"):
+                found = find_arguments(text, place.endpoint, now=self.now, order=self._order)
+                for one in (*found.found, *found.offered):
+                    if one.name == name:
+                        return replace(one, span=None, reason=f'from the answer "{brief(answer)}"')
+        return None
+
+    async def _put(self, function: Callable[[Any], Any], question: Any) -> Any:
+        """Put a question to a person, one after the other. A plain function runs in a thread, so it may block."""
+        async with self._asking:
+            if inspect.iscoroutinefunction(function):
+                return await function(question)
+            answer = await asyncio.to_thread(function, question)
+            return await answer if inspect.isawaitable(answer) else answer
+
+    async def _call(self, decided: Decision, *, last: bool) -> Acted | Decision:
+        """Make one call. Return another decision if the contract has changed, or offers something instead."""
+        place = decided.place
+        assert place is not None
+        changes = decided.effect != "informational"
+        try:
+            # AGTP-API-Version tells of a change; before a call that matters, the contract is compared by its ETag.
+            self._map = await self._map.renewed(ask=changes)
+        except BespeakError as error:
+            return Acted(decided, "failed", f"the contract could not be read again, so nothing was called: {error}")
+        current = next((one for one in self._map.find(*place.endpoint.key, place.namespace)), None)
+        if current is None or current.fingerprint != place.fingerprint:
+            return await self._decide_again(decided, current, last=last)
+        key = str(uuid.uuid4()) if changes else None
+        try:
+            reply = await self._send(current, decided.values, key)
+        except (CallTimeoutError, UnreachableError) as error:
+            harmless = "" if not changes else " The call may have been carried out; it is not repeated without a check."
+            return Acted(decided, "unknown" if changes else "failed", f"{error}{harmless}", key=key)
+        except BespeakError as error:
+            return Acted(decided, "failed", str(error), key=key)
+        if not reply.ok:
+            return await self._refused(decided, current, reply, key, last=last)
+        return await self._done(decided, current, reply, key)
+
+    async def _send(
+        self,
+        place: Place,
+        values: Mapping[str, Any],
+        key: str | None,
+        headers: Mapping[str, str] | None = None,
+        scopes: Iterable[str] | None = None,
+    ) -> Reply:
+        """Send a call. What changes something has a key, so that the client may repeat it (AGTP-API 7.1)."""
+        method, path = call_name(place.client, place.endpoint)
+        return await place.client.request(
+            method, path, values or None, headers=headers, scopes=scopes, idempotency_key=key
+        )
+
+    async def _decide_again(self, decided: Decision, current: Place | None, *, last: bool) -> Acted | Decision:
+        reason = "the contract has changed since the decision"
+        if last:
+            return Acted(decided, "failed", f"{reason} again and again; nothing was called")
+        if current is None:
+            again = await self.decide(decided.instruction)
+        else:
+            chosen = deciding.choose(self._map, decided.instruction, self.rules)
+            chosen = deciding.select(chosen, self._map, current, self.rules, chosen=decided.chosen)
+            # Texts that the user has said stay; values that the new schema does not take are asked for again.
+            said = {name: one for name, one in decided.arguments.items() if one.span is None}
+            again = await self.complete(chosen, said)
+        if again.verdict == "call" and again.effect != "informational":
+            again = replace(again, verdict="confirm")
+        return replace(again, reasons=(*again.reasons, reason))
+
+    async def _refused(
+        self, decided: Decision, place: Place, reply: Reply, key: str | None, *, last: bool
+    ) -> Acted | Decision:
+        """Answer a refusal with what the contract offers; return another decision, or how it ends."""
+        error = reply.error
+        assert error is not None
+        ended = Acted(decided, "refused", _describe_error(reply), reply, key=key)
+        if last:
+            return ended
+        if (case_id := _confirmation_id(reply)) is not None:
+            if error.members.get("confirmation_status") == "accepted":
+                return await self._again(ended, place, headers={"Confirmation-ID": case_id})
+            return replace(ended, state="open", message=f"{ended.message} Another party has to confirm it: {case_id}.")
+        scopes = missing_scopes(reply)
+        if scopes and self._step_up is not None:
+            if await self._put(lambda wanted: self._step_up(place, wanted), scopes) is True:  # type: ignore[misc]
+                wanted = dict.fromkeys((*place.endpoint.required_scopes, *scopes))
+                return await self._again(ended, place, scopes=tuple(wanted))
+            return replace(ended, state="declined", message=f"{ended.message} The scopes were not granted.")
+        if reply.status == status.UNPROCESSABLE and (wrong := wrong_fields(reply, decided.values)):
+            left = {name: one for name, one in decided.arguments.items() if name not in wrong}
+            reasons = (*decided.reasons, *(f"{name}: {message}" for name, message in wrong.items()))
+            return replace(decided, verdict="ask", arguments=left, missing=tuple(wrong), reasons=reasons)
+        if other := next(iter(alternatives(self._map, place, reply)), None):
+            again = deciding.select(decided, self._map, other, self.rules, chosen=False)
+            again = await self.complete(replace(again, verdict="call"), {})
+            reason = f"the service answered {reply.status} to {place}, and offers {other.endpoint}"
+            if again.verdict == "call" and (again.effect != "informational" or decided.effect != "informational"):
+                again = replace(again, verdict="confirm")
+            return replace(again, reasons=(*again.reasons, reason))
+        if reply.status in (status.NOT_FOUND, status.METHOD_NOT_ALLOWED, status.METHOD_VIOLATION):
+            return await self._propose(decided, place, ended)
+        return ended
+
+    async def _again(self, ended: Acted, place: Place, **more: Any) -> Acted:
+        """Send the same call again with what it lacked."""
+        try:
+            reply = await self._send(place, ended.decision.values, ended.key, **more)
+        except BespeakError as error:
+            return replace(ended, state="unknown" if ended.key else "failed", message=str(error))
+        if not reply.ok:
+            return replace(ended, message=_describe_error(reply), reply=reply)
+        return await self._done(ended.decision, place, reply, ended.key)
+
+    async def _propose(self, decided: Decision, place: Place, ended: Acted) -> Acted:
+        """Propose an endpoint that the contract has and the service does not serve, if it composes endpoints."""
+        client = place.client
+        if client.manifest is None or not client.manifest.policies.synthesis_enabled or self._confirm is None:
+            return ended
+        text = f"{place} is not served. Propose it to the service, which may compose it from others?"
+        if await self._put(self._confirm, Confirmation(text, decided, True)) is not True:
+            return ended
+        definition = project_endpoint(place.endpoint)
+        try:
+            made = await client.propose(*place.endpoint.key, definition=definition, escalate=self._escalates)
+            output = await made.invoke(decided.values)
+        except BespeakError as error:
+            return replace(ended, message=f"{ended.message} Its proposal failed: {error}")
+        return Acted(decided, "done", f"composed as {made.synthesis_id}", None, output, made.notes)
+
+    async def _done(self, decided: Decision, place: Place, reply: Reply, key: str | None) -> Acted:
+        notes = [*decided.notes]
+        for one in reply.warnings:
+            successor = f"; use {one.successor}" if one.successor else ""
+            notes.append(f"this {'verb' if one.about == 'catalog' else 'endpoint'} is {one.kind}{successor}")
+        try:
+            output = place.client.read_output(reply)
+        except BespeakError as error:
+            return Acted(decided, "done", "", reply, None, (*notes, str(error)), key=key)
+        validator = compile_schema(place.endpoint.output_schema)
+        if not isinstance(validator, Fault) and not validator.is_valid(output):
+            wrong = validator.violations(output)[0]
+            notes.append(f"the answer breaks the output schema at {wrong.pointer or '/'}: {wrong.message}")
+        transition = await check_transition(self._map, place, decided.values, output)
+        if transition is not None and transition.state != "verified":
+            notes.append(transition.message)
+        return Acted(decided, "done", "", reply, output, tuple(dict.fromkeys(notes)), transition, key)
+
+    async def _stuck(self, ended: Acted) -> Acted:
+        """Pass on what this agent cannot decide to the service's people, if the user wants that (AGIS 11, step 5)."""
+        place = ended.decision.place
+        if not self._escalates or ended.state not in ("open", "refused", "unknown") or place is None:
+            return ended
+        reasons = {"open": "ambiguous_instruction", "unknown": "resource_unavailable"}
+        reason = (
+            "confidence_threshold" if ended.decision.verdict == "confirm" else reasons.get(ended.state, "scope_limit")
+        )
+        context = {"decision": ended.decision.to_json(), "message": ended.message}
+        given = {"task_id": str(uuid.uuid4()), "reason": reason, "context": context, "priority": "normal"}
+        try:
+            told = accepted(await place.client.request("ESCALATE", "/", given)).output
+        except BespeakError as error:
+            return replace(ended, notes=(*ended.notes, f"it could not be escalated: {error}"))
+        case_id = told.get("escalation_id") if isinstance(told, dict) else None
+        return replace(ended, notes=(*ended.notes, f"escalated as case {case_id}"))
+
+
+def decided_again(decided: Decision) -> Decision:
+    """Return a decision as it was before its arguments were judged."""
+    return replace(decided, verdict="call", missing=(), offered={})
+
+
+def ask_for(decided: Decision) -> Asked:
+    """Return the question that a decision waits for."""
+    if decided.is_open or decided.place is None:
+        options = tuple(f"{label} {one.place.endpoint.path}" for label, one in decided.candidates)
+        listed = "\n".join(f"{number}. {option}" for number, option in enumerate(options, 1))
+        return Asked(printable_lines(f"Which of these is meant?\n{listed}"), decided, options=options)
+    name = decided.missing[0]
+    schema = field_of(decided.place, name)
+    enum = schema.get("enum")
+    options = tuple(map(str, enum[:20])) if isinstance(enum, list) else ()
+    offered = decided.offered.get(name)
+    described = schema.get("description") or schema.get("title")
+    text = name.replace("_", " ")
+    text += f" ({described[:200]})" if isinstance(described, str) and described else ""
+    text += f", one of {', '.join(options)}" if options else ""
+    text += f": {offered.value}?" if offered is not None else "?"
+    return Asked(printable_lines(text), decided, name, schema, options)
+
+
+def describe_call(decided: Decision, service_map: ServiceMap) -> str:
+    """Say in words what will be called, with every argument and where it comes from."""
+    place = decided.place
+    assert place is not None
+    semantic = place.endpoint.semantic
+    lines = [f"{decided.label} {place.endpoint.path} at {place.client.locator}"]
+    said = semantic.intent or place.endpoint.description
+    lines += [f"The service says: {said[:500]}"] if said and not place.doubt else []
+    lines += ["This cannot be undone."] if decided.effect == "irreversible" else []
+    calls = list_named(place.endpoint, decided.values, service_map.endpoints_beside(place))
+    if calls and not isinstance(calls, Fault):
+        lines += ["It makes these calls:", *list_lines(calls)]
+    for name, one in decided.arguments.items():
+        quoted = "" if one.span is None else f'  (from "{decided.instruction[slice(*one.span)]}")'
+        lines.append(f"- {name}: {cut_value(one.value)}{quoted}")
+    lines += [f"Note: {note}" for note in decided.notes]
+    return printable_lines("\n".join(lines))
+
+
+def printable_lines(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def _describe_error(reply: Reply) -> str:
+    return str(error_of(reply))
+
+
+def _confirmation_id(reply: Reply) -> str | None:
+    found = reply.error.members.get("confirmation_id") if reply.error is not None else None
+    return found if isinstance(found, str) else None
+
+
+def _readings(answer: Any, schema: Mapping[str, Any]) -> list[Any]:
+    """Return what an answer may mean as JSON, the likeliest first."""
+    if not isinstance(answer, str):
+        return [answer]
+    text, found = answer.strip(), list[Any]()
+    kind = schema.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    if kinds == ["string"] and schema.get("format") in ("date", "date-time", "time", "duration"):
+        return [text] if text[:4].isdigit() or text[:1] == "P" else []
+    for converted in (int, float):
+        try:
+            found.append(converted(text.replace(",", "")))
+        except ValueError:
+            continue
+    if text.lower() in ("yes", "true", "no", "false"):
+        found.append(text.lower() in ("yes", "true"))
+    enum = schema.get("enum")
+    found += [one for one in (enum if isinstance(enum, list) else ()) if str(one).lower() == text.lower()]
+    return [text, *found] if "string" in kinds and not enum else [*found, text]
+
+
+def _pick(decided: Decision, answer: Any) -> Place | None:
+    """Return the place that an answer names: by its number, or by its verb and path."""
+    text = str(answer).strip().lower()
+    if text.isdigit() and 0 < int(text) <= len(decided.candidates):
+        return decided.candidates[int(text) - 1][1].place
+    for label, one in decided.candidates:
+        if text in (f"{label} {one.place.endpoint.path}".lower(), label.lower(), one.place.endpoint.path.lower()):
+            return one.place
+    return None
