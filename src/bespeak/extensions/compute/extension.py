@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.errors import ConfigError
 from bespeak.extensions.compute.extract import extract
 from bespeak.extensions.compute.language import PART, SharedModel, generate, translate
 from bespeak.extensions.compute.matching import classify, recommend
@@ -14,7 +13,7 @@ from bespeak.extensions.compute.normalize import normalize
 from bespeak.extensions.compute.transform import transform
 from bespeak.runtime.concurrency import FairSemaphore
 from bespeak.runtime.extension import Extension, Opening
-from bespeak.runtime.language_model import LanguageModel, LanguageModelSettings
+from bespeak.runtime.language_model import LanguageModel, LanguageModelSettings, read_api_key
 
 
 def _open(opening: Opening) -> None:
@@ -25,10 +24,7 @@ def _open(opening: Opening) -> None:
 
     from bespeak.runtime.bindings.upstream import UpstreamPool  # noqa: PLC0415
 
-    key = None if settings.api_key_env is None else opening.environment.get(settings.api_key_env, "")
-    if key is not None and not (key and key.isprintable() and key.isascii()):
-        message = f"The language model needs its API key in the environment variable {settings.api_key_env}."
-        raise ConfigError(message)
+    key = read_api_key(settings, opening.environment)
     pool, most = UpstreamPool(), settings.at_once
     model = LanguageModel(settings, pool.transport(httpx.URL(settings.url)), key)
     opening.provide(PART, SharedModel(model, FairSemaphore(most, most=most * 4, most_of_one=most * 2)))
