@@ -1,0 +1,1 @@
+"""Arguments: from an instruction and an endpoint to schema-valid values, without a language model."""

@@ -1,0 +1,419 @@
+"""Candidates: the parts of an instruction that may be values, each with its place, its kind and what stands around it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from bespeak.agent.arguments.slots import Slot, listed, stem
+from bespeak.text.values.mentions import Mention, find_mentions
+
+LONGEST: Final = 1_500  # limit of characters of an instruction that are read for names and phrases
+MOST: Final = 90  # limit of candidates that are not of one slot
+_MOST_MATCHES: Final = 60
+_LONGEST_PHRASE: Final = 6
+_TOKEN: Final = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*|[^\w\s]|_+")
+_SENTENCE_END: Final = frozenset(".!?;")
+_INNER: Final = frozenset("of the and & de la le del von van der al".split())
+_TAIL_WORDS: Final = frozenset("saying says say that about regarding concerning re reading because called named titled".split())
+
+
+class Token(NamedTuple):
+    """One word or mark of an instruction."""
+
+    text: str
+    lower: str
+    stem: str
+    start: int
+    end: int
+    is_word: bool
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A part of the instruction that may be a value."""
+
+    kind: str  # a kind of mention; name, phrase, modifier, object, tail; choice, flag, hint
+    value: Any
+    start: int
+    end: int
+    first: int  # its tokens
+    last: int
+    certainty: float = 1.0
+    unit: str = ""
+    edge: str = ""
+    slot: int = -1  # index of the only slot that it can fill
+    match: str = ""  # how the words of a choice or flag were found
+    also: tuple[int, int] = (0, 0)  # further tokens that it takes
+    part: bool = False  # True for a part of a longer candidate of its kind
+
+
+@dataclass(slots=True)
+class Reading:
+    """An instruction with its tokens and candidates."""
+
+    text: str
+    tokens: list[Token]
+    candidates: list[Candidate] = field(default_factory=list)
+    taken: list[str] = field(default_factory=list)  # the kind of mention that covers a token, or ""
+
+
+def read(instruction: str, slots: Sequence[Slot], own: frozenset[str], *, now: datetime, order: Any = None) -> Reading:
+    """Return the candidates of an instruction. `own` are the stems that the endpoint uses for itself."""
+    text = instruction[:LONGEST]
+    tokens = [
+        Token(found[0], found[0].lower(), stem(found[0]), found.start(), found.end(), found[0][0].isalnum())
+        for found in _TOKEN.finditer(text)
+    ]
+    reading = Reading(text, tokens, [], [""] * len(tokens))
+    places = _Places(tokens)
+    for mention in find_mentions(text, now=now, order=order)[:MOST]:
+        _add_mention(reading, places, mention)
+    general = [*_names(reading), *_phrases(reading), *_modifiers(reading, own), *_objects(reading, own)]
+    seen: set[tuple[int, int]] = set()
+    for one in general:
+        if (one.first, one.last) not in seen and len(reading.candidates) < MOST:
+            seen.add((one.first, one.last))
+            reading.candidates.append(one)
+    _match_slots(reading, slots)
+    return reading
+
+
+class _Places:
+    """Tokens by their characters."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens = tokens
+        self._starts = {token.start: index for index, token in enumerate(tokens)}
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        first = self._starts.get(start)
+        if first is None:
+            first = next((index for index, token in enumerate(self._tokens) if token.end > start), len(self._tokens))
+        last = first
+        while last < len(self._tokens) and self._tokens[last].start < end:
+            last += 1
+        return first, last
+
+
+def _add_mention(reading: Reading, places: _Places, mention: Mention) -> None:
+    if mention.kind == "range":
+        return  # its two ends are mentions of their own
+    first, last = places.span(mention.start, mention.end)
+    for index in range(first, last):
+        reading.taken[index] = mention.kind
+    reading.candidates.append(
+        Candidate(
+            mention.kind, mention.value, mention.start, mention.end, first, last,
+            mention.certainty, mention.unit or "", mention.edge or "",
+        )  # fmt: skip
+    )
+
+
+def _made(reading: Reading, kind: str, first: int, last: int, part: bool = False) -> Candidate:
+    start, end = reading.tokens[first].start, reading.tokens[last - 1].end
+    return Candidate(kind, reading.text[start:end], start, end, first, last, part=part)
+
+
+def _is_capital(token: Token) -> bool:
+    return token.is_word and token.text[0].isupper()
+
+
+def _names(reading: Reading) -> Iterator[Candidate]:
+    """Yield runs of capitalised words, whole and cut at small words, and listed places in any case."""
+    tokens, index = reading.tokens, 0
+    everything = sum(map(_is_capital, tokens)) > 0.7 * sum(token.is_word for token in tokens) and len(tokens) > 4
+    while index < len(tokens):
+        if not _is_capital(tokens[index]) or everything or reading.taken[index] in ("date", "time", "datetime", "money"):
+            index += 1
+            continue
+        last = index + 1
+        while last < len(tokens) and last - index < 8:
+            if _is_capital(tokens[last]) or (tokens[last].lower == "'" and last + 1 < len(tokens)):
+                last += 1
+            elif (
+                tokens[last].lower in _INNER
+                and last + 1 < len(tokens)
+                and (_is_capital(tokens[last + 1]) or (last + 2 < len(tokens) and tokens[last + 1].lower in _INNER and _is_capital(tokens[last + 2])))
+            ):
+                last += 2 if _is_capital(tokens[last + 1]) else 3
+            else:
+                break
+        first = index
+        opens = first == 0 or tokens[first - 1].lower in _SENTENCE_END
+        if opens and (tokens[first].lower in listed("verbs") or tokens[first].lower in listed("stops") or tokens[first].lower in listed("prepositions")):
+            first += 1
+            while first < last and tokens[first].lower in listed("fillers"):
+                first += 1
+        while first < last and tokens[first].lower in ("i", "i'm", "i'd", "i'll", "i've"):
+            first += 1
+        if first < last and not (opens and last - first == 1 and first == index and tokens[first].lower not in listed("places", "names.txt") and tokens[first].lower not in listed("first", "names.txt")):
+            yield _made(reading, "name", first, last)
+            cuts = [place for place in range(first + 1, last - 1) if tokens[place].lower in ("and", "&")]
+            begin = first
+            for cut in [*cuts, last] if cuts else []:
+                yield _made(reading, "name", begin, cut, True)
+                begin = cut + 1
+        index = max(last, index + 1)
+    yield from _listed_places(reading)
+
+
+def _listed_places(reading: Reading) -> Iterator[Candidate]:
+    known, longest = listed("places", "names.txt"), 4
+    tokens, index = reading.tokens, 0
+    while index < len(tokens):
+        for size in range(min(longest, len(tokens) - index), 0, -1):
+            run = tokens[index : index + size]
+            name = " ".join(token.lower for token in run)
+            if name in known and (len(name) > 3 or _is_capital(run[0])):
+                if name not in ("nice", "us", "la", "york", "turkey", "split", "reading", "orange", "essen", "cork") or _is_capital(run[0]):
+                    yield _made(reading, "name", index, index + size)
+                    index += size - 1
+                    break
+        index += 1
+
+
+def _phrases(reading: Reading) -> Iterator[Candidate]:
+    """Yield what follows a preposition or a colon up to the next one, and what follows a word for speech to its end."""
+    tokens = reading.tokens
+    for index, token in enumerate(tokens):
+        if token.lower in _TAIL_WORDS or token.text == ":":
+            last = next((at for at in range(index + 1, len(tokens)) if tokens[at].text in (".", "!", "?", ";", "\n")), len(tokens))
+            first = index + 1
+            if token.lower not in ("that", "called", "named", "titled") and first < last and tokens[first].lower == "that":
+                first += 1
+            if last - first > 1 and token.lower != "that":
+                yield _made(reading, "tail", first, last)
+        if token.lower in listed("prepositions") or token.text in (":", "=") or token.lower in ("is", "be", "are", "by"):
+            yield from _phrase_at(reading, index + 1)
+
+
+def _phrase_at(reading: Reading, first: int) -> Iterator[Candidate]:
+    tokens, fillers = reading.tokens, listed("fillers")
+    begin = first
+    while first < len(tokens) and tokens[first].lower in fillers and first - begin < 3:
+        first += 1
+    last = first
+    while last < len(tokens) and last - first < _LONGEST_PHRASE and _continues(reading, last):
+        last += 1
+    if last > first:
+        yield _made(reading, "phrase", first, last)
+        if last - first > 2 and last < len(tokens) and tokens[last].lower in ("of", "for", "and", "'s"):
+            further = last + 1
+            while further < len(tokens) and further - first < 9 and _continues(reading, further):
+                further += 1
+            if further > last + 1:
+                yield _made(reading, "phrase", first, further)
+        elif last < len(tokens) and tokens[last].lower in ("of", "and", "&"):
+            further = last + 1
+            while further < len(tokens) and tokens[further].lower in fillers:
+                further += 1
+            while further < len(tokens) and further - first < 9 and _continues(reading, further):
+                further += 1
+            if further > last + 1:
+                yield _made(reading, "phrase", first, further)
+
+
+def _continues(reading: Reading, index: int) -> bool:
+    token = reading.tokens[index]
+    if reading.taken[index] in ("date", "time", "datetime", "money", "email", "url", "duration", "quoted", "phone"):
+        return False
+    if not token.is_word:
+        return token.text in ("'", "’", "&", "/", "+", "#", "@")
+    return token.lower not in listed("prepositions") and token.lower not in listed("stops") and token.lower not in listed("time-words")
+
+
+def _modifiers(reading: Reading, own: frozenset[str]) -> Iterator[Candidate]:
+    """Yield the words before a noun of the contract: "an Italian restaurant"."""
+    tokens = reading.tokens
+    for index, token in enumerate(tokens):
+        if not token.is_word or token.stem not in own or index == 0:
+            continue
+        first = index
+        while first > 0 and index - first < 4 and _continues(reading, first - 1) and tokens[first - 1].is_word:
+            before = tokens[first - 1]
+            if before.lower in listed("fillers") or before.stem in own or (before.lower in listed("verbs") and not _is_capital(before)):
+                break
+            first -= 1
+        if first < index:
+            yield _made(reading, "modifier", first, index)
+            if index - first > 1:
+                yield _made(reading, "modifier", index - 1, index, True)
+        # "room 12", "order A-17": what follows the noun.
+        if index + 1 < len(tokens) and _continues(reading, index + 1) and tokens[index + 1].lower not in listed("fillers"):
+            last = index + 1
+            while last < len(tokens) and last - index < 5 and _continues(reading, last):
+                last += 1
+            yield _made(reading, "phrase", index + 1, last)
+
+
+def _objects(reading: Reading, own: frozenset[str]) -> Iterator[Candidate]:
+    """Yield the object of each verb: "play Thriller", "order a large pepperoni pizza"."""
+    tokens, verbs, fillers = reading.tokens, listed("verbs"), listed("fillers")
+    for index, token in enumerate(tokens):
+        if token.lower not in verbs and not (token.stem in own and index <= 2):
+            continue
+        if index + 1 < len(tokens) and tokens[index + 1].lower in verbs and not _is_capital(tokens[index + 1]):
+            continue
+        first = index + 1
+        while first < len(tokens) and (tokens[first].lower in fillers or tokens[first].lower in ("me", "us", "up", "out", "for")):
+            first += 1
+        last = first
+        while last < len(tokens) and last - first < _LONGEST_PHRASE and _continues(reading, last):
+            last += 1
+        if last > first:
+            yield _made(reading, "object", first, last)
+            end = last
+            while end > first and tokens[end - 1].stem in own:
+                end -= 1
+            if first < end < last:
+                yield _made(reading, "object", first, end)
+            if last < len(tokens) and tokens[last].lower in ("of", "and", "in", "to", "&") and last + 1 < len(tokens):
+                further = last + 1
+                while further < len(tokens) and tokens[further].lower in fillers:
+                    further += 1
+                while further < len(tokens) and further - first < 9 and _continues(reading, further):
+                    further += 1
+                if further > last + 1:
+                    yield _made(reading, "object", first, further, True)
+
+
+def _match_slots(reading: Reading, slots: Sequence[Slot]) -> None:
+    """Add the choices, flags and hints of each slot that the instruction names."""
+    index: dict[str, list[int]] = {}
+    for place, token in enumerate(reading.tokens):
+        if token.is_word:
+            index.setdefault(token.stem, []).append(place)
+            for piece in re.split(r"['’\-]", token.lower) if "-" in token.lower else ():
+                index.setdefault(stem(piece), []).append(place)
+    count = 0
+    for number, slot in enumerate(slots):
+        best: dict[tuple[int, int, str], Candidate] = {}
+        for words, value, weight in slot.phrases:
+            if value is None or words[0] not in index:
+                continue
+            for first in index[words[0]][:20]:
+                last = _matched(reading, words, first)
+                if last is None:
+                    continue
+                found = _flagged(reading, slot, value, first, last)
+                start, end = reading.tokens[first].start, reading.tokens[last - 1].end
+                key = (first, last, repr(value))
+                if key not in best or _RANK[weight] > _RANK[best[key].match]:
+                    kind = "flag" if slot.family == "flag" else "choice"
+                    best[key] = Candidate(kind, found, start, end, first, last, slot=number, match=weight)
+        if slot.family == "choice":
+            best |= {key: one for key, one in _fuzzy(reading, slot, number) if not best}
+        for one in _longest(list(best.values())):
+            if (count := count + 1) > _MOST_MATCHES * 4:
+                return
+            reading.candidates.append(one)
+        for pattern in slot.patterns:
+            for match in list(pattern.finditer(reading.text))[:3]:
+                _mark_hint(reading, number, match.start("value"), match.end("value"))
+
+
+_RANK: Final[Mapping[str, int]] = {"exact": 5, "hint": 4, "synonym": 3, "part": 2, "fuzzy": 1, "said": 0}
+
+
+def _longest(found: list[Candidate]) -> list[Candidate]:
+    """Drop matches inside of longer ones."""
+    found.sort(key=lambda one: (one.first - one.last, -_RANK[one.match]))
+    kept: list[Candidate] = []
+    for one in found[:_MOST_MATCHES]:
+        if not any(other.first <= one.first and one.last <= other.last and other.last - other.first > one.last - one.first for other in kept):
+            kept.append(one)
+    return kept
+
+
+def _matched(reading: Reading, words: tuple[str, ...], first: int) -> int | None:
+    """Return the end of the words at a place; a word in between and joined or split writing are forgiven."""
+    tokens, at = reading.tokens, first
+    if "-" in tokens[first].lower and len(words) > 1:
+        pieces = [stem(piece) for piece in re.split(r"['’\-]", tokens[first].lower)]
+        if pieces[: len(words)] == list(words):
+            return first + 1
+    at = first + 1
+    for word in words[1:]:
+        while at < len(tokens) and (tokens[at].text in "-/&" or tokens[at].lower in ("a", "the", "of", "and")) and tokens[at].stem != word:
+            at += 1
+        if at >= len(tokens) or tokens[at].stem != word:
+            return None
+        at += 1
+    return at
+
+
+def _flagged(reading: Reading, slot: Slot, value: Any, first: int, last: int) -> Any:
+    """Turn a flag round if up to four words before it, in its clause, deny it."""
+    if slot.family != "flag":
+        return value
+    negations = listed("negations")
+    for at in range(first - 1, max(first - 5, -1), -1):
+        token = reading.tokens[at]
+        if token.lower in negations or token.lower.endswith(("n't", "n’t")):
+            return not value
+        if token.text in ",.;!?" or token.lower in ("but", "and", "with"):
+            break
+    if last < len(reading.tokens) and reading.tokens[last].lower in ("free", "less") or reading.tokens[last - 1].lower.endswith("-free"):
+        return not value
+    return value
+
+
+def _fuzzy(reading: Reading, slot: Slot, number: int) -> Iterator[tuple[tuple[int, int, str], Candidate]]:
+    """Yield a listed value that a word of the instruction almost spells."""
+    for phrase in slot.phrases[:60]:
+        word = phrase.words[0]
+        if phrase.weight != "exact" or len(phrase.words) > 1 or len(word) < 5:
+            continue
+        for at, token in enumerate(reading.tokens):
+            if abs(len(token.stem) - len(word)) <= 1 and token.stem[:1] == word[:1] and len(token.stem) > 4:
+                if token.lower not in listed("verbs") and _one_slip(token.stem, word):
+                    yield (at, at + 1, repr(phrase.value)), Candidate(
+                        "choice", phrase.value, token.start, token.end, at, at + 1, slot=number, match="fuzzy"
+                    )
+
+
+def _one_slip(one: str, other: str) -> bool:
+    """Return True if one letter is missing, added, changed or swapped with the next."""
+    if len(one) > len(other):
+        one, other = other, one
+    at = next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
+    if len(one) < len(other):
+        return one[at:] == other[at + 1 :]
+    return one[at + 1 :] == other[at + 1 :] or (one[at : at + 2] == other[at : at + 2][::-1] and one[at + 2 :] == other[at + 2 :])
+
+
+def _mark_hint(reading: Reading, number: int, start: int, end: int) -> None:
+    """Add what stands at the place of a hint's value: the candidate that begins there, else the words."""
+    inside = [one for one in reading.candidates if one.start == start and one.end <= end + 20 and one.slot < 0]
+    first = next((at for at, token in enumerate(reading.tokens) if token.start >= start), None)
+    if inside:
+        best = max(inside, key=lambda one: (one.kind not in ("phrase", "object", "modifier"), one.end))
+        reading.candidates.append(
+            Candidate(best.kind, best.value, best.start, best.end, best.first, best.last, best.certainty, best.unit, best.edge, number, "hint")
+        )
+    elif first is not None:
+        last = first
+        while last < len(reading.tokens) and reading.tokens[last].start < end and _continues(reading, last):
+            last += 1
+        if last > first:
+            made = _made(reading, "phrase", first, last)
+            made.slot, made.match = number, "hint"
+            reading.candidates.append(made)
+
+
+@lru_cache(maxsize=4096)
+def name_class(words: str) -> str:
+    """Return whether a name is a listed place or begins with a listed first name or a title."""
+    lower = words.lower()
+    if lower in listed("places", "names.txt"):
+        return "place"
+    first, _, _ = lower.replace(".", "").partition(" ")
+    if first in listed("honorifics", "names.txt"):
+        return "person"
+    return "person" if first.removesuffix("'s") in listed("first", "names.txt") else ""
+
