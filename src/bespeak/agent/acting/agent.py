@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal, Self
 
 from bespeak.agent.acting import decision as deciding
-from bespeak.agent.acting._pending import Argument, Arguments, find_arguments
 from bespeak.agent.acting.decision import ActingRules, Decision, field_of, takes
 from bespeak.agent.acting.reply import Check, alternatives, check_transition, missing_scopes, wrong_fields
 from bespeak.agent.acting.service_map import DiscoveryFailure, Place, ServiceMap
+from bespeak.agent.arguments.finding import Argument, Arguments, find_arguments
 from bespeak.agent.client.connect import connect
 from bespeak.agent.client.errors import CallTimeoutError, Reply, UnreachableError, accepted, error_of
 from bespeak.agent.client.service import ServiceClient, call_name

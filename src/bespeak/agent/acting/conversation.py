@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from bespeak.agent.acting._pending import Argument, find_arguments
 from bespeak.agent.acting.agent import YES, Acted, Agent, ask_for, describe_call
 from bespeak.agent.acting.decision import Decision
+from bespeak.agent.arguments.finding import Argument, find_arguments
 from bespeak.text.language.head_verb import head_verbs
 
 _NO: Final = frozenset(

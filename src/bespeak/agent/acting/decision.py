@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-from bespeak.agent.acting._pending import Argument, Arguments
 from bespeak.agent.acting.service_map import Candidate, Place, ServiceMap
+from bespeak.agent.arguments.finding import Argument, Arguments, nest
 from bespeak.contract.confirmation import list_named
 from bespeak.contract.endpoint import IMPACTS, Endpoint
 from bespeak.contract.grammar.syntax import parse_template
+from bespeak.contract.schema.subschemas import inline
 from bespeak.contract.schema.validation import compile_schema
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.diagnostics.diagnostic import brief, printable
@@ -21,7 +22,7 @@ from bespeak.text.language.injection import instruction as find_injection
 from bespeak.text.language.injection import role_marker
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.reading.settings import VERB, setting
-from bespeak.text.source.pointer import child
+from bespeak.text.source.pointer import unescaped
 
 Verdict = Literal["call", "confirm", "ask", "refuse", "none"]
 _SEEN: Final = 4_000  # characters of an instruction that are read
@@ -96,7 +97,7 @@ class Decision:
     @property
     def values(self) -> dict[str, Any]:
         """Input of the call."""
-        return {name: one.value for name, one in self.arguments.items()}
+        return nest({name: one.value for name, one in self.arguments.items()})
 
     @property
     def is_open(self) -> bool:
@@ -280,21 +281,33 @@ def _check(
     needed = [*(required if isinstance(required, list) else ()), *in_path]
     validator, faults = compile_schema(endpoint.input_schema), []
     if not isinstance(validator, Fault):
-        values = {name: one.value for name, one in arguments.items()}
+        values = nest({name: one.value for name, one in arguments.items()})
         for wrong in () if validator.is_valid(values) else validator.violations(values):
-            name = wrong.pointer[1:].partition("/")[0].replace("~1", "/").replace("~0", "~")
+            name = name_at(wrong.pointer, arguments)
             if arguments.pop(name, None) is not None:
                 faults.append(f"{name}: {wrong.message}")
                 needed.append(name)
-    missing = tuple(dict.fromkeys(name for name in needed if isinstance(name, str) and name not in arguments))
+    filled = {*arguments, *(name.partition(".")[0] for name in arguments)}
+    missing = tuple(dict.fromkeys(name for name in needed if isinstance(name, str) and name not in filled))
     return arguments, missing, tuple(faults)
 
 
 def field_of(place: Place, name: str) -> Mapping[str, Any]:
     """Return the schema of a field of the input; empty if it has none."""
-    properties = place.endpoint.input_schema.get("properties")
-    found = properties.get(name) if isinstance(properties, Mapping) else None
+    schema = place.endpoint.input_schema
+    found: Any = schema
+    for part in name.split("."):
+        properties = found.get("properties") if isinstance(found, Mapping) else None
+        found = inline(properties.get(part), schema) if isinstance(properties, Mapping) else None
     return found if isinstance(found, Mapping) else {}
+
+
+def name_at(where: str, names: Iterable[str]) -> str:
+    """Return the name of the argument at a pointer into the input, `guest.name` for `/guest/name`; else its first part."""
+    parts = [unescaped(part) for part in where.split("/")[1:]]
+    found = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+    known = set(names)
+    return next((name for name in found if name in known), found[-1] if found else "")
 
 
 def takes(place: Place, name: str, value: Any) -> bool:
@@ -302,11 +315,8 @@ def takes(place: Place, name: str, value: Any) -> bool:
     validator = compile_schema(place.endpoint.input_schema)
     if isinstance(validator, Fault):
         return False
-    inside = child("", name)
-    return not any(
-        wrong.pointer == inside or wrong.pointer.startswith(f"{inside}/")
-        for wrong in validator.violations({name: value})
-    )
+    violations = validator.violations(nest({name: value}))
+    return not any(name_at(wrong.pointer, (name,)) == name for wrong in violations)
 
 
 def _notes(place: Place) -> list[str]:

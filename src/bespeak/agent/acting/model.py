@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from bespeak.agent.acting._pending import Argument, Arguments, find_arguments
 from bespeak.agent.acting.decision import takes
 from bespeak.agent.acting.service_map import Place
+from bespeak.agent.arguments.finding import Argument, Arguments, find_arguments
 from bespeak.contract.schema.subschemas import inline
 from bespeak.documents.adoption.sanitizer import plain_text
 from bespeak.runtime.language_model import LanguageModel, ModelError

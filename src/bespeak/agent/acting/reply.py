@@ -42,7 +42,7 @@ def wrong_fields(reply: Reply, given: Mapping[str, Any]) -> dict[str, str]:
         return {}
     found: dict[str, str] = {}
     for violation in error.violations[:_MOST]:
-        name = violation.pointer.lstrip("/").partition("/")[0].replace("~1", "/").replace("~0", "~")
+        name = name_at(f"/{violation.pointer.lstrip('/')}", given) if violation.pointer.strip("/") else ""
         lacking = re.match(r'"([^"]{1,200})" is a required property', violation.message)
         name = lacking[1] if lacking and not name else name
         if name:
