@@ -12,6 +12,11 @@ PACKAGE: Final = "wordllama"
 _LONGEST: Final = 1000
 
 
+def is_installed() -> bool:
+    """Return True if there are vectors. Nothing is loaded."""
+    return find_spec(PACKAGE) is not None and find_spec("numpy") is not None
+
+
 def cosine(method: str, intent: str) -> float | None:
     """Return the cosine similarity of a method and its intent, -1 to 1; None without the extra `embeddings`."""
     found = cosines([method.lower()], [intent])
