@@ -393,7 +393,7 @@ class Agent:
                 wanted = dict.fromkeys((*place.endpoint.required_scopes, *scopes))
                 return await self._again(ended, place, scopes=tuple(wanted))
             return replace(ended, state="declined", message=f"{ended.message} The scopes were not granted.")
-        if reply.status == status.UNPROCESSABLE and (wrong := wrong_fields(reply, decided.values)):
+        if reply.status == status.UNPROCESSABLE and (wrong := wrong_fields(reply, decided.arguments)):
             left = {name: one for name, one in decided.arguments.items() if name not in wrong}
             reasons = (*decided.reasons, *(f"{name}: {message}" for name, message in wrong.items()))
             return replace(decided, verdict="ask", arguments=left, missing=tuple(wrong), reasons=reasons)

@@ -13,6 +13,7 @@ from bespeak.agent.arguments.finding import Argument, Arguments, nest
 from bespeak.contract.confirmation import list_named
 from bespeak.contract.endpoint import IMPACTS, Endpoint
 from bespeak.contract.grammar.syntax import parse_template
+from bespeak.contract.matching.calibration import FLOOR
 from bespeak.contract.schema.subschemas import inline
 from bespeak.contract.schema.validation import compile_schema
 from bespeak.protocol.exchange.refusal import Fault
@@ -54,7 +55,7 @@ class ActingRules:
     """What the operator of an agent lets it do."""
 
     match_at: float = setting(
-        0.3, "Confidence of a match below which no endpoint serves the instruction.", bounds=(0, 1)
+        FLOOR, "Confidence of a match below which no endpoint serves the instruction.", bounds=(0, 1)
     )
     read_at: float = setting(0.6, "Confidence from which endpoints that only read are called.", bounds=(0, 1))
     change_at: float = setting(0.85, "Confidence from which reversible changes are called.", bounds=(0, 1))
@@ -135,11 +136,8 @@ class Decision:
         """Return the match, its evidence, the arguments with their source and the reasons, as lines of text."""
         lines = [f"instruction  {brief(self.instruction)}"]
         for number, (label, one) in enumerate(self.candidates):
-            parts = _evidence(one)
-            lines.append(
-                f"{'match' if not number else '':<11}  {label} {one.place.endpoint.path}  {one.confidence:.2f}"
-                f"{f'  ({parts})' if parts else ''}"
-            )
+            head = "" if number else "match"
+            lines.append(f"{head:<11}  {label} {one.place.endpoint.path}  {one.confidence:.2f}  ({one.parts})")
         for head, arguments in (("argument", self.arguments), ("perhaps", self.offered)):
             for name, given in arguments.items():
                 lines.append(f"{head:<11}  {name} = {brief(given.value)}{_source(self.instruction, given)}")
@@ -147,12 +145,6 @@ class Decision:
         lines += [f"note         {note}" for note in self.notes]
         lines.append(f"decision     {self.verdict}: {'; '.join(self.reasons) or 'nothing stands against it'}")
         return [printable(line) for line in lines]
-
-
-def _evidence(one: Candidate) -> str:
-    names = ("verb", "nouns", "intent", "parameters", "vector")
-    found = {name: getattr(one.parts, name, None) for name in names}
-    return ", ".join(f"{name} {value:.2f}" for name, value in found.items() if isinstance(value, float) and value)
 
 
 def _source(instruction: str, one: Argument) -> str:
@@ -170,7 +162,7 @@ def choose(service_map: ServiceMap, instruction: str, rules: ActingRules) -> Dec
     if not service_map.places:
         reasons = tuple(map(str, service_map.failures)) or ("there is no endpoint",)
         return replace(base, reasons=reasons)
-    found = service_map.match(text)
+    found = service_map.match(text, floor=0.0)
     named = tuple((service_map.label(one.place), one) for one in found)
     if not found:
         return replace(base, reasons=("no endpoint has anything in common with the instruction",))
@@ -303,7 +295,7 @@ def field_of(place: Place, name: str) -> Mapping[str, Any]:
 
 
 def name_at(where: str, names: Iterable[str]) -> str:
-    """Return the name of the argument at a pointer into the input, `guest.name` for `/guest/name`; else its first part."""
+    """Return the argument at a pointer into the input, `guest.name` for `/guest/name`; else its first part."""
     parts = [unescaped(part) for part in where.split("/")[1:]]
     found = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
     known = set(names)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from bespeak.agent.acting.decision import effect_of, name_at
 from bespeak.agent.client.errors import InvalidInputError, MethodNotAllowedError, MethodViolationError, Reply, error_of
 from bespeak.agent.client.service import call_name
 from bespeak.contract.grammar.syntax import parse_template
@@ -139,8 +140,6 @@ def _fits(value: Any, target: str) -> bool:
 
 def _reader_of(service_map: ServiceMap, place: Place, known: Mapping[str, Any], names: list[str]) -> Place | None:
     """Find an endpoint that reads the resource, whose inputs are known and whose output has the state."""
-    from bespeak.agent.acting.decision import effect_of  # noqa: PLC0415 - the two modules know each other
-
     last = {name.rpartition(".")[2] for name in names}
     for one in service_map.places:
         template = parse_template(one.endpoint.path)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from bespeak.agent.acting._pending import EndpointIndex, Evidence
 from bespeak.checks.lint import registration
 from bespeak.contract.catalog.document import bundled_versions, load_bundled
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.matching import EndpointIndex, Evidence
+from bespeak.contract.matching.calibration import FLOOR
 from bespeak.contract.schema.validation import compile_schema
 from bespeak.documents.adoption.sanitizer import plain_text
 from bespeak.documents.manifest_json import ManifestDocument
@@ -130,14 +131,16 @@ class ServiceMap:
     def _index(self) -> EndpointIndex:
         return EndpointIndex([_as_data(place) for place in self.places])
 
-    def match(self, instruction: str, limit: int = 5) -> list[Candidate]:
-        """Return the endpoints that may serve an instruction, best first, with calibrated confidence."""
+    def match(self, instruction: str, limit: int = 5, *, floor: float = FLOOR) -> list[Candidate]:
+        """Return the endpoints that may serve an instruction, best first, with calibrated confidence.
+
+        The list is empty if the confidence of the best one is below `floor`: no endpoint serves the instruction.
+        """
         if not self.places:
             return []
         return [
             Candidate(self.places[one.place], one.score, one.confidence, one.parts)
-            for one in self._index.match(instruction, limit)
-            if one.place < len(self.places)
+            for one in self._index.match(instruction, limit, floor=floor)
         ]
 
     def find(self, method: str, path: str = "", namespace: str = "") -> list[Place]:
