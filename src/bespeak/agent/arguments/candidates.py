@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -71,8 +71,9 @@ def read(instruction: str, slots: Sequence[Slot], own: frozenset[str], *, now: d
     ]
     reading = Reading(text, tokens, [], [""] * len(tokens))
     places = _Places(tokens)
-    for mention in find_mentions(text, now=now, order=order)[:MOST]:
-        _add_mention(reading, places, mention)
+    mentions = find_mentions(text, now=now, order=order)[:MOST]
+    for mention in mentions:
+        _add_mention(reading, places, mention, mentions)
     general = [*_names(reading), *_phrases(reading), *_modifiers(reading, own), *_objects(reading, own)]
     seen: set[tuple[int, int]] = set()
     for one in general:
@@ -100,9 +101,16 @@ class _Places:
         return first, last
 
 
-def _add_mention(reading: Reading, places: _Places, mention: Mention) -> None:
+def _add_mention(reading: Reading, places: _Places, mention: Mention, mentions: Sequence[Mention]) -> None:
     if mention.kind == "range":
-        return  # its two ends are mentions of their own
+        # Its ends are mentions of their own, unless they are not named: "this weekend".
+        if any(one is not mention and mention.start <= one.start and one.end <= mention.end for one in mentions):
+            return
+        for edge, value in zip(("from", "to"), mention.value, strict=True):
+            kind = "datetime" if isinstance(value, datetime) else "date" if isinstance(value, date) else ""
+            if kind:
+                _add_mention(reading, places, replace(mention, kind=kind, value=value, edge=edge), ())  # type: ignore[arg-type]
+        return
     first, last = places.span(mention.start, mention.end)
     for index in range(first, last):
         reading.taken[index] = mention.kind

@@ -118,8 +118,8 @@ def _datetimes(kind: str, value: Any, slot: Slot, now: datetime) -> Iterator[str
         moment = datetime.combine(_moment(value), time(), now.tzinfo)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=now.tzinfo)
-    yield moment.isoformat("seconds")
-    yield moment.replace(tzinfo=None).isoformat("seconds")
+    yield moment.isoformat(timespec="seconds")
+    yield moment.replace(tzinfo=None).isoformat(timespec="seconds")
     yield moment.strftime("%Y-%m-%d %H:%M")
 
 

@@ -182,9 +182,12 @@ def _is_free(pair: Pair, slots: Sequence[Slot], taken: dict[int, Pair]) -> bool:
 
 
 def _may_share(one: Slot, other: Slot, pair: Pair, rival: Pair) -> bool:
-    """Return True for a date and a time of one moment, and for an amount and its currency."""
+    """Return True for a date and a time of one moment, an amount and its currency, and the two ends of a weekend."""
     if pair.candidate.kind == rival.candidate.kind == "datetime":
         return {one.family, other.family} == {"date", "time"}
+    mine, theirs = pair.candidate, rival.candidate
+    if mine.kind == theirs.kind and mine.edge != theirs.edge and (mine.start, mine.end) == (theirs.start, theirs.end):
+        return True  # both ends of a range that is said in one word
     return pair.candidate.kind == rival.candidate.kind == "money" and (one.family == "number") != (other.family == "number")
 
 
