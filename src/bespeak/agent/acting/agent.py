@@ -370,7 +370,7 @@ class Agent:
             # Texts that the user has said stay; values that the new schema does not take are asked for again.
             said = {name: one for name, one in decided.arguments.items() if one.span is None}
             again = await self.complete(chosen, said)
-        if again.verdict == "call" and again.effect != "informational":
+        if again.verdict == "call" and (current is None or again.effect != "informational"):
             again = replace(again, verdict="confirm")
         return replace(again, reasons=(*again.reasons, reason))
 

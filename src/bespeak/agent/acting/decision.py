@@ -26,6 +26,8 @@ from bespeak.text.reading.settings import VERB, setting
 from bespeak.text.source.pointer import unescaped
 
 Verdict = Literal["call", "confirm", "ask", "refuse", "none"]
+_CLOSE: Final = 0.9  # share of the best score from which another endpoint may be meant, whatever the confidence
+_NEAR: Final = 0.5  # share of the best confidence from which another endpoint may be meant
 _SEEN: Final = 4_000  # characters of an instruction that are read
 _GRAVE: Final = frozenset(
     (
@@ -57,10 +59,10 @@ class ActingRules:
     match_at: float = setting(
         FLOOR, "Confidence of a match below which no endpoint serves the instruction.", bounds=(0, 1)
     )
-    read_at: float = setting(0.6, "Confidence from which endpoints that only read are called.", bounds=(0, 1))
+    read_at: float = setting(0.5, "Confidence from which endpoints that only read are called.", bounds=(0, 1))
     change_at: float = setting(0.85, "Confidence from which reversible changes are called.", bounds=(0, 1))
-    grave_at: float = setting(
-        0.5, "Confidence below which the user is asked what is meant before anything irreversible.", bounds=(0, 1)
+    choice_at: float = setting(
+        0.5, "Confidence below which the user chooses between endpoints that change something.", bounds=(0, 1)
     )
     argument_at: float = setting(
         0.7, "Confidence of each argument from which endpoints that only read are called.", bounds=(0, 1)
@@ -191,10 +193,22 @@ def select(
         notes=tuple(_notes(place)),
         chosen=chosen,
     )
-    if chosen or effect == "informational" or confidence >= rules.grave_at:
+    if chosen or effect == "informational" or not _has_rival(base, place, rules):
         return decided
-    reason = f"the effect is {effect}, and the confidence {confidence:.2f} is below {rules.grave_at:.2f}"
+    reason = f"the effect is {effect}, and another endpoint may be meant as well"
     return replace(decided, verdict="ask", reasons=(*decided.reasons, reason))
+
+
+def _has_rival(base: Decision, place: Place, rules: ActingRules) -> bool:
+    """Return True if another endpoint may be meant: nearly as much speaks for it, or none is likely."""
+    own = next((one for _, one in base.candidates if one.place is place), None)
+    others = [one for _, one in base.candidates if one.place is not place]
+    if own is None or not others:
+        return False
+    unlikely = own.confidence < rules.choice_at
+    return any(
+        one.score >= own.score * _CLOSE or (unlikely and one.confidence >= own.confidence * _NEAR) for one in others
+    )
 
 
 def judge(decided: Decision, found: Arguments, rules: ActingRules, endpoints: Sequence[Endpoint] = ()) -> Decision:
