@@ -340,19 +340,27 @@ async def test_what_cannot_be_decided_is_escalated_if_the_user_wants_it() -> Non
     assert (acted.notes, calls_of(server)) == ((), [])
 
 
-async def test_endpoint_that_is_not_served_is_proposed_if_a_person_agrees() -> None:
+async def test_endpoint_that_the_service_no_longer_has_is_proposed_if_a_person_agrees() -> None:
+    policies = {**served()["policies"], "synthesis_enabled": True}
+
     def script(seen: Seen, writer: asyncio.StreamWriter) -> Any:
+        if " DISCOVER " in seen.line:
+            return write(writer, 200, served(*endpoints, policies=policies), ETag=f'"{len(endpoints)}"')
         if "PROPOSE" in seen.line:
             return write(writer, 263, {"endpoint": FIND, "synthesis_id": "syn-1"})
         if seen.headers.get("synthesis-id") == "syn-1":
             return write(writer, 200, {"rooms": []})
+        endpoints.remove(FIND)
         return refusal(404, "endpoint-not-found")(seen, writer)
 
-    policies = {**served()["policies"], "synthesis_enabled": True}
-    acted, server = await run(answering(script, FIND, policies=policies), "FIND", "find a room", Guest())
-    assert (acted.ok, acted.output, acted.message) == (True, {"rooms": []}, "composed as syn-1")
-    acted, server = await run(answering(script, FIND, policies=policies), "FIND", "find a room", Guest(agrees=False))
-    assert (acted.state, calls_of(server)) == ("refused", ["FIND /room"])
+    for guest, state, sent in (
+        (Guest(), "done", ["FIND /room", "PROPOSE /", "FIND /room"]),
+        (Guest(agrees=False), "refused", ["FIND /room"]),
+    ):
+        endpoints = [BOOK, FIND]
+        acted, server = await run(script, "FIND", "find a room", guest)
+        assert (acted.state, calls_of(server)) == (state, sent)
+    assert "compose it from others" in guest.shown[0]
 
 
 async def test_injected_instruction_executes_nothing() -> None:

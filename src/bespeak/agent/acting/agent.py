@@ -363,6 +363,12 @@ class Agent:
         if last:
             return Acted(decided, "failed", f"{reason} again and again; nothing was called")
         if current is None:
+            place = decided.place
+            assert place is not None
+            ended = Acted(decided, "refused", f"the service has no {place.endpoint} any more")
+            proposed = await self._propose(decided, place, ended)
+            if proposed is not ended:
+                return proposed
             again = await self.decide(decided.instruction)
         else:
             chosen = deciding.choose(self._map, decided.instruction, self.rules)
@@ -421,9 +427,15 @@ class Agent:
     async def _propose(self, decided: Decision, place: Place, ended: Acted) -> Acted:
         """Propose an endpoint that the contract has and the service does not serve, if it composes endpoints."""
         client = place.client
-        if client.manifest is None or not client.manifest.policies.synthesis_enabled or self._confirm is None:
+        try:
+            manifest = await client.discover(refresh=True)
+        except BespeakError:
             return ended
-        text = f"{place} is not served. Propose it to the service, which may compose it from others?"
+        composes = manifest.policies.synthesis_enabled and manifest.endpoint(*place.endpoint.key) is None
+        if not composes or self._confirm is None:
+            return ended
+        asks = "The service no longer has this endpoint. Propose it, so that it may compose it from others, and call it?"
+        text = f"{asks}\n{describe_call(decided, self._map)}"
         if await self._put(self._confirm, Confirmation(text, decided, True)) is not True:
             return ended
         definition = project_endpoint(place.endpoint)
