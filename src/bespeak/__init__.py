@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bespeak.agent.acting.agent import Acted, Asked, Confirmation
     from bespeak.agent.acting.decision import ActingRules, Decision
-    from bespeak.agent.acting.model import ModelArguments
     from bespeak.agent.acting.service_map import ServiceMap
     from bespeak.agent.client.errors import (
         AuthorityMissingError,
@@ -67,6 +66,7 @@ if TYPE_CHECKING:
     from bespeak.protocol.exchange.messages import Context
     from bespeak.protocol.exchange.principal import Principal
     from bespeak.runtime.functions.files import Download, Upload
+    from bespeak.runtime.language_model import LanguageModelSettings
 
 __all__ = [
     "Acted",
@@ -100,10 +100,10 @@ __all__ = [
     "GoneError",
     "IdentityMismatchError",
     "InvalidInputError",
+    "LanguageModelSettings",
     "MethodNotAllowedError",
     "MethodPolicy",
     "MethodViolationError",
-    "ModelArguments",
     "Needs",
     "NoCommonCatalogError",
     "NotFoundError",
@@ -172,8 +172,8 @@ _HOMES = {
     "Download": "runtime.functions.files",
     "EntityChange": "contract.participant",
     "FileLimits": "contract.schema.file_schema",
+    "LanguageModelSettings": "runtime.language_model",
     "MethodPolicy": "contract.policy",
-    "ModelArguments": "agent.acting.model",
     "Needs": "contract.handler",
     "Policies": "contract.policy",
     "Prediction": "extensions.compute.models",

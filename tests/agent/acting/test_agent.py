@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -94,10 +92,13 @@ async def test_irreversible_call_is_not_made_without_agreement(guest: Guest | No
 
 
 async def test_agreement_is_exactly_true_and_coroutines_may_ask() -> None:
+    answers: list[Any] = []
+
     async def confirm(question: Confirmation) -> Any:
-        return answer
+        return answers.pop()
 
     for answer, made in (("no", 0), (1, 0), (None, 0), (True, 1)):
+        answers.append(answer)
         desk = Desk()
         async with staying(desk, confirm=confirm) as agent:
             await agent.carry_out(await decide_on(agent, "BOOK", "book room 101 for 2 nights"))
@@ -129,7 +130,7 @@ async def test_call_that_changes_something_is_repeated_only_with_its_key() -> No
 
 
 async def test_call_without_a_reply_ends_as_unknown_and_the_key_is_told() -> None:
-    acted, server = await run(answering(hang_up), "BOOK", "book a room for 2 nights", Guest())
+    acted, _ = await run(answering(hang_up), "BOOK", "book a room for 2 nights", Guest())
     assert (acted.state, bool(acted.key)) == ("unknown", True)
     assert "may have been carried out" in acted.message
     acted, _ = await run(answering(hang_up), "FIND", "find a room")

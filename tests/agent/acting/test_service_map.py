@@ -82,9 +82,13 @@ async def test_service_that_is_not_reached_does_not_hide_the_others(unused_port:
 @pytest.mark.requirement("AGIS-8.2-4")
 async def test_verbs_of_the_same_name_are_told_apart_by_namespace() -> None:
     case = contract("DISPATCH", "/case", intent="Dispatch a case to a clerk.", impact="reversible")
-    async with serving(always(200, served(DISPATCH))) as one, serving(always(200, served(case))) as other:
-        async with connect(one.uri) as logistics, connect(other.uri) as workflow:
-            found = await ServiceMap.read({"logistics": logistics, "workflow": workflow})
+    async with (
+        serving(always(200, served(DISPATCH))) as one,
+        serving(always(200, served(case))) as other,
+        connect(one.uri) as logistics,
+        connect(other.uri) as workflow,
+    ):
+        found = await ServiceMap.read({"logistics": logistics, "workflow": workflow})
     assert [str(place) for place in found.find("DISPATCH")] == ["logistics.DISPATCH /parcel", "workflow.DISPATCH /case"]
     assert [str(place) for place in found.find("workflow.DISPATCH")] == ["workflow.DISPATCH /case"]
     assert found.label(found.places[0]) == "logistics.DISPATCH"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, Self
 
 from bespeak.agent.acting import decision as deciding
 from bespeak.agent.acting.decision import ActingRules, Decision, field_of, takes
+from bespeak.agent.acting.model import ask_model
 from bespeak.agent.acting.reply import Check, alternatives, check_transition, missing_scopes, wrong_fields
 from bespeak.agent.acting.service_map import DiscoveryFailure, Place, ServiceMap
 from bespeak.agent.arguments.finding import Argument, Arguments, find_arguments
@@ -25,6 +26,7 @@ from bespeak.documents.projections.agtp_manifest import project_endpoint
 from bespeak.errors import BespeakError, ConfigError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault
+from bespeak.runtime.language_model import LanguageModel, LanguageModelSettings, open_language_model
 from bespeak.text.diagnostics.diagnostic import brief, printable
 
 YES: Final = frozenset(
@@ -68,7 +70,6 @@ AskUser = Callable[[Asked], Any]
 ConfirmCall = Callable[[Confirmation], Any]
 StepUp = Callable[[Place, tuple[str, ...]], Any]
 Opener = Callable[..., AbstractAsyncContextManager[ServiceClient]]
-Finder = Callable[[str, Place, datetime], Awaitable[Arguments]]
 State = Literal["done", "open", "refused", "declined", "failed", "unknown", "none"]
 
 
@@ -121,7 +122,7 @@ class Agent:
         ask: AskUser | None = None,
         step_up: StepUp | None = None,
         rules: ActingRules | None = None,
-        find: Finder | None = None,
+        language_model: LanguageModelSettings | None = None,
         now: datetime | Callable[[], datetime] | None = None,
         order: Literal["DMY", "MDY"] | None = None,
         escalate: bool = False,
@@ -135,7 +136,7 @@ class Agent:
         - `step_up` is told the scopes that a service asks for, and returns True to declare them for that call.
         - `rules` say what may be called without asking. Irreversible calls always need a person.
         - `now` is the time that "tomorrow" refers to, with its time zone; `order` that of `3/4`: `"DMY"` or `"MDY"`.
-        - `find` finds arguments in place of the rules of this package, such as `ModelArguments`.
+        - `language_model` fills arguments that rules do not find, under the same schema.
         - `escalate` passes what cannot be decided to the service with ESCALATE.
         - `opener` opens the client of a service; the other options are its options, by default those of `connect`.
         """
@@ -143,7 +144,8 @@ class Agent:
         self._sources = services
         self._opener = opener or type(self).opener
         self._confirm, self._ask, self._step_up = confirm, ask, step_up
-        self._find = find
+        self._language_model = language_model
+        self._model: LanguageModel | None = None
         self._now = now
         self._order = order
         self._escalates = escalate
@@ -162,6 +164,8 @@ class Agent:
         opened: list[tuple[str, ServiceClient]] = []
         failures: list[DiscoveryFailure] = []
         try:
+            if self._language_model is not None:
+                self._model = await self._stack.enter_async_context(open_language_model(self._language_model))
             for name, source in named:
                 try:
                     client = await self._stack.enter_async_context(self._opener(source, **self._options))
@@ -209,14 +213,17 @@ class Agent:
         if decided.place is None:
             return decided
         place = decided.place
-        if self._find is not None:
-            found = await self._find(decided.instruction, place, self.now)
-        else:
-            found = find_arguments(decided.instruction, place.endpoint, now=self.now, order=self._order)
+        found = self.find_arguments(decided.instruction, place)
+        if self._model is not None:
+            found = await ask_model(self._model, found, decided.instruction, place, self.now)
         merged = {**{one.name: one for one in found.found}, **given}
         missing = tuple(name for name in found.missing if name not in merged)
         found = replace(found, found=tuple(merged.values()), missing=missing)
         return deciding.judge(decided, found, self.rules, self._map.endpoints_beside(place))
+
+    def find_arguments(self, text: str, place: Place) -> Arguments:
+        """Return what a text says about the input of an endpoint, by rules."""
+        return find_arguments(text, place.endpoint, now=self.now, order=self._order)
 
     async def act(self, instruction: str) -> Acted:
         """Decide, ask what is missing, ask for agreement where it is needed, and call."""
@@ -305,7 +312,7 @@ class Agent:
                 return Argument(name, value, None, 1.0, "said in answer to a question")
         if isinstance(answer, str):
             for text in (answer, f"{name.replace('_', ' ')} {answer}"):
-                found = find_arguments(text, place.endpoint, now=self.now, order=self._order)
+                found = self.find_arguments(text, place)
                 for one in (*found.found, *found.offered):
                     if one.name == name:
                         return replace(one, span=None, reason=f'from the answer "{brief(answer)}"')
@@ -434,7 +441,9 @@ class Agent:
         composes = manifest.policies.synthesis_enabled and manifest.endpoint(*place.endpoint.key) is None
         if not composes or self._confirm is None:
             return ended
-        asks = "The service no longer has this endpoint. Propose it, so that it may compose it from others, and call it?"
+        asks = (
+            "The service no longer has this endpoint. Propose it, so that it may compose it from others, and call it?"
+        )
         text = f"{asks}\n{describe_call(decided, self._map)}"
         if await self._put(self._confirm, Confirmation(text, decided, True)) is not True:
             return ended

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bespeak.agent.acting.agent import YES, Acted, Agent, ask_for, describe_call
 from bespeak.agent.acting.decision import Decision
-from bespeak.agent.arguments.finding import Argument, find_arguments
+from bespeak.agent.arguments.finding import Argument
 from bespeak.text.language.head_verb import head_verbs
 
 _NO: Final = frozenset(
@@ -118,7 +118,7 @@ class Conversation:
         place = decided.place
         if place is None:
             return {}
-        found = find_arguments(said, place.endpoint, now=self._agent.now)
+        found = self._agent.find_arguments(said, place)
         return {
             one.name: replace(one, span=None, reason=f'from "{said[slice(*one.span)] if one.span else said}"')
             for one in found.found

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from bespeak.agent.acting.decision import takes
 from bespeak.agent.acting.service_map import Place
-from bespeak.agent.arguments.finding import Argument, Arguments, find_arguments
+from bespeak.agent.arguments.finding import Argument, Arguments
 from bespeak.contract.schema.subschemas import inline
 from bespeak.documents.adoption.sanitizer import plain_text
 from bespeak.runtime.language_model import LanguageModel, ModelError
@@ -25,36 +25,26 @@ _MOST_FIELDS: Final = 60
 _LONGEST: Final = 300
 
 
-class ModelArguments:
-    """Finds arguments by rule first, and has a model fill what is missing. Pass it to an agent as `find`."""
-
-    def __init__(self, model: LanguageModel, order: Literal["DMY", "MDY"] | None = None) -> None:
-        self._model = model
-        self._order = order
-
-    async def __call__(self, instruction: str, place: Place, now: datetime) -> Arguments:
-        """Return the arguments of an instruction. If the model fails, those that rules find."""
-        found = find_arguments(instruction, place.endpoint, now=now, order=self._order)
-        fields = _fields(place, {one.name for one in found.found})
-        if not fields:
-            return found
-        given = {"instruction": instruction, "now": now.isoformat(), "fields": fields}
-        try:
-            answer = await self._model.ask(_TASK, given, _schema(fields))
-        except ModelError:
-            return found
-        more = list(_accepted(place, instruction, answer.value))
-        names = {one.name for one in more}
-        certain = [one for one in more if one.span is not None]
-        return replace(
-            found,
-            found=(*found.found, *certain),
-            offered=(
-                *(one for one in found.offered if one.name not in names),
-                *(one for one in more if one.span is None),
-            ),
-            missing=tuple(name for name in found.missing if name not in {one.name for one in certain}),
-        )
+async def ask_model(model: LanguageModel, found: Arguments, instruction: str, place: Place, now: datetime) -> Arguments:
+    """Have a model fill what rules did not find. If it fails, nothing is added."""
+    fields = _fields(place, {one.name for one in found.found})
+    if not fields:
+        return found
+    given = {"instruction": instruction, "now": now.isoformat(), "fields": fields}
+    try:
+        answer = await model.ask(_TASK, given, _schema(fields))
+    except ModelError:
+        return found
+    more = {one.name: one for one in _accepted(place, instruction, answer.value)}
+    certain = [one for one in more.values() if one.span is not None]
+    known = {one.name for one in certain}
+    doubtful = {**{one.name: one for one in found.offered}, **more}
+    return replace(
+        found,
+        found=(*found.found, *certain),
+        offered=tuple(one for name, one in doubtful.items() if name not in known),
+        missing=tuple(name for name in found.missing if name not in known),
+    )
 
 
 def _fields(place: Place, known: set[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from rich.text import Text
 
-from bespeak.app.cli.call import check_text
-from bespeak.app.cli.service import connection_options, open_service
+from bespeak.app.cli.service import check_text, connection_options, open_service
 from bespeak.errors import ContractError
 from bespeak.terminal import FILE, CommandFailedError
 from bespeak.terminal.console import console, json_option, line, print_json
@@ -137,27 +136,20 @@ async def _open(
     rules, model = _read_rules(file)
     asks = asks and _is_person()
     person = _Person(rules, yes=yes, asks=asks)
-    async with AsyncExitStack() as stack:
-        find = None
-        if model is not None:
-            from bespeak.agent.acting.model import ModelArguments  # noqa: PLC0415 - few users have a language model
-            from bespeak.runtime.language_model import open_language_model  # noqa: PLC0415
-
-            find = ModelArguments(await stack.enter_async_context(open_language_model(model)), order)
-        agent = Agent(
-            services,
-            opener=partial(open_service, report=lambda _: None),
-            confirm=person.confirm if asks or yes else None,
-            ask=_ask if asks else None,
-            step_up=_step_up if asks else None,
-            rules=rules,
-            find=find,
-            now=None if now is None else _read_time(now),
-            order=order,
-            escalate=escalate,
-            **options,
-        )
-        await stack.enter_async_context(agent)
+    agent = Agent(
+        services,
+        opener=partial(open_service, report=lambda _: None),
+        confirm=person.confirm if asks or yes else None,
+        ask=_ask if asks else None,
+        step_up=_step_up if asks else None,
+        rules=rules,
+        language_model=model,
+        now=None if now is None else _read_time(now),
+        order=order,
+        escalate=escalate,
+        **options,
+    )
+    async with agent:
         failures = agent.service_map.failures
         if not agent.service_map.services:
             raise CommandFailedError("; ".join(map(str, failures)))

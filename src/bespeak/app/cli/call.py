@@ -20,7 +20,7 @@ from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.discovery.readers import Capability
 from bespeak.app.cli.call_files import check_output, read_member, read_text_file, write_output
 from bespeak.app.cli.call_progress import Ended, follow
-from bespeak.app.cli.service import open_service, service_options
+from bespeak.app.cli.service import check_text, open_service, service_options
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.file_schema import FileField, file_fields, is_file
 from bespeak.contract.schema.subschemas import resolve
@@ -200,15 +200,6 @@ def _read_data(data: str | None) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         raise click.BadParameter('the input must be a JSON object, like {"beds": 2}', param_hint="-d")
     return value
-
-
-def check_text(*arguments: str) -> None:
-    """Reject arguments that are not UTF-8: Python passes them as lone surrogates, which cannot be encoded."""
-    for argument in arguments:
-        try:
-            argument.encode()
-        except UnicodeEncodeError as error:
-            raise click.UsageError(f"{brief(argument)} is not UTF-8.") from error
 
 
 async def _describe(client: ServiceClient, method: str, path: str) -> Endpoint | Capability | None:
