@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from heapq import nlargest
-from typing import Any, Final, NamedTuple
-
-import msgspec
+from typing import Final, NamedTuple
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.http_route import as_text
 from bespeak.contract.matching.calibration import FLOOR, Signals, confidence
 from bespeak.contract.matching.needs import Need, read_need
 from bespeak.contract.matching.text_index import Field, TextIndex, hits, read_fields
@@ -22,13 +21,13 @@ from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.operation_class import fit, operation_classes
 from bespeak.text.language.verb_form import lemmas
 
-_BESIDE: Final = 0.2  # weight of words and verb beside vectors
-_VERB: Final = 0.2  # weight of the verb
+_VERB: Final = 0.2  # weight of the verb; as a filter it would cost 3 to 20 points
 _NEUTRAL: Final = 0.5
 _SAME: Final = 0.5  # fit from which a verb asks for a method
-_LEAST: Final = (0.05, 0.1, 0.1)  # deviations of cosines, of shares of words and of verbs that are not noise
+_LEAST: Final = (0.03, 0.03, 0.05)  # deviations of cosines, of shares of words and of verbs that are not noise
 _LONGEST: Final = 2_000  # characters of each text of an endpoint that are read
 _PARAMETERS: Final = 40
+_SEEN: Final = 5  # places that the confidence depends on
 _KEPT: Final = 20_000  # endpoints whose words are kept for the next index
 
 
@@ -81,7 +80,7 @@ class _Weighed:
     need: Need
     fused: Sequence[float]  # in units of deviations
     top: float  # what a text would have for which everything speaks
-    places: Sequence[int]  # texts with evidence, in no order
+    places: Sequence[int]  # texts that may be meant, in no order
     words: Mapping[int, float]
     most: float
     cosines: Sequence[float]
@@ -89,9 +88,6 @@ class _Weighed:
 
     def score(self, place: int) -> float:
         return max(round(min(self.fused[place] / self.top, 1.0), 4), 0.0001)
-
-    def cosine(self, place: int) -> float:
-        return self.cosines[place] if self.cosines else 0.0
 
 
 class EndpointIndex:
@@ -131,8 +127,15 @@ class EndpointIndex:
     def rank(self, need: str) -> list[tuple[float, int]]:
         """Return score and place of all that has something to do with a need, best first. Scores are in (0, 1]."""
         weighed = self._weigh(read_need(need))
-        ranked = sorted(weighed.places, key=lambda place: (-weighed.fused[place], place))
-        return [(weighed.score(place), place) for place in ranked]
+        near = self._vectors.backend.near
+        found = [one for one in weighed.places if one in weighed.words or weighed.cosines[one] >= near]
+        return [(weighed.score(one), one) for one in sorted(found, key=lambda one: (-weighed.fused[one], one))]
+
+    def best(self, need: str) -> tuple[int, Signals] | None:
+        """Return the place of the best match and what its confidence is computed from; None without any."""
+        weighed = self._weigh(read_need(need))
+        best = nlargest(_SEEN, weighed.places, key=lambda place: (weighed.fused[place], -place))
+        return (best[0], self._signals(weighed, best)) if best else None
 
     def match(
         self,
@@ -148,10 +151,10 @@ class EndpointIndex:
         """
         weighed = self._weigh(read_need(need))
         places = weighed.places if admits is None else [place for place in weighed.places if admits(place)]
-        best = nlargest(max(limit, 2), places, key=lambda place: (weighed.fused[place], -place))
+        best = nlargest(max(limit, _SEEN), places, key=lambda place: (weighed.fused[place], -place))
         if not best:
             return []
-        sure = confidence(self._vectors.backend.name, self._signals(weighed, best))
+        sure = confidence(self._vectors.backend.name, self._signals(weighed, best[:_SEEN]))
         if sure < floor:
             return []
         shares = _share(sure, [weighed.fused[place] for place in best])
@@ -163,28 +166,24 @@ class EndpointIndex:
     def _weigh(self, need: Need) -> _Weighed:
         size, most = len(self._documents), self._words.most(need.terms)
         words = self._words.scores(need.terms)
-        cosines = self._vectors.cosines(need.text) if need.terms and size else ()
+        cosines = self._vectors.cosines(need.text) if need.terms and size else [0.0] * size
         fits = {method: _fit(method, need.verbs) for method in self._places}
         shares = [score / most for score in words.values()] if most else []
         by_method = [(fits[method], len(places)) for method, places in self._places.items()]
         by_method.append((_NEUTRAL, size - len(self._methods)))
-        unit_cosine = 1.0 / max(_deviation(cosines, size), _LEAST[0]) if cosines else 0.0
-        beside = _BESIDE if cosines else 1.0
-        unit_words = beside / max(_deviation(shares, size), _LEAST[1]) / (most or 1.0)
+        unit_cosine = 1.0 / max(_deviation(cosines, size), _LEAST[0])
+        unit_words = self._vectors.backend.beside / max(_deviation(shares, size), _LEAST[1]) / (most or 1.0)
         mean = sum(value * count for value, count in by_method) / (size or 1)
         spread = math.sqrt(sum((value - mean) ** 2 * count for value, count in by_method) / (size or 1))
         unit_verb = _VERB / max(spread, _LEAST[2])
-        fused = [cosine * unit_cosine for cosine in cosines] if cosines else [0.0] * size
+        fused = [cosine * unit_cosine for cosine in cosines]
         for method, places in self._places.items():
             if added := unit_verb * (fits[method] - _NEUTRAL):
                 for place in places:
                     fused[place] += added
         for place, score in words.items():
             fused[place] += unit_words * score
-        near = self._vectors.backend.near
-        found = set(words)
-        if cosines:
-            found.update(place for place, cosine in enumerate(cosines) if cosine >= near)
+        found = set(range(size)) if need.terms else set()
         for method in fits:
             if need.asks and _undoes(method, need):
                 found.difference_update(self._places[method])
@@ -195,8 +194,8 @@ class EndpointIndex:
         first, *others = best
         cover = [weighed.words.get(place, 0.0) / (weighed.most or 1.0) for place in best]
         return Signals(
-            cosine=weighed.cosine(first),
-            cosine_margin=weighed.cosine(first) - max((weighed.cosine(one) for one in others), default=0.0),
+            cosine=weighed.cosines[first],
+            cosine_margin=weighed.cosines[first] - max((weighed.cosines[one] for one in others), default=0.0),
             words=cover[0],
             words_margin=cover[0] - max(cover[1:], default=0.0),
             verb=self._verb(weighed, first),
@@ -225,7 +224,7 @@ class EndpointIndex:
             nouns=part(0),
             intent=part(1, 2),
             parameters=part(3, 4),
-            vector=Part(round(min(max(weighed.cosine(place), 0.0), 1.0), 4)),
+            vector=Part(round(min(max(weighed.cosines[place], 0.0), 1.0), 4)),
         )
 
 
@@ -267,18 +266,15 @@ def _texts(endpoint: Endpoint, name: str) -> tuple[str, ...]:
     properties = schema.get("properties", {})
     named = list(properties.items())[:_PARAMETERS] if isinstance(properties, dict) else []
     told = (one.get("description", "") for _, one in named if isinstance(one, dict))
-    hints = _flatten(semantic.parameter_hints) if semantic.parameter_hints else ""
+    hints = as_text(dict(semantic.parameter_hints)) if semantic.parameter_hints else ""
+    more = endpoint.description if endpoint.description != semantic.intent and semantic.intent else ""
     return (
         f"{name} {endpoint.method.lower()} {path}"[:_LONGEST],
         (semantic.intent or endpoint.description)[:_LONGEST],
-        f"{endpoint.description if semantic.intent else ''} {semantic.outcome}"[:_LONGEST],
+        f"{more} {semantic.outcome}"[:_LONGEST],
         " ".join(one for one, _ in named)[:_LONGEST],
         f"{' '.join(one for one in told if isinstance(one, str))} {hints}"[:_LONGEST],
     )
-
-
-def _flatten(hints: Mapping[str, Any]) -> str:
-    return msgspec.json.encode(hints).decode()
 
 
 @lru_cache(maxsize=_KEPT)

@@ -16,8 +16,8 @@ _WORD: Final = re.compile(r"[^\W_]{2,40}")
 _FILLERS: Final = frozenset(
     re.findall(
         r"\w+",
-        "a about all am an and any are as at be been but by can could did do does for from get give go got had has have "
-        "he her him his how i if in into is it its just let like ll make may me my need of off on or our out over "
+        "a about all am an and any are as at be been but by can could did do does for from get give go got had has "
+        "have he her him his how i if in into is it its just let like ll make may me my need of off on or our out over "
         "please she should show so some tell than that the their them there these they this to too up us ve want was "
         "we were what when where which who why will with would you your",
     )
@@ -48,7 +48,8 @@ _POLITE: Final = re.compile(
     r"^(?:\s*(?:hey|hi|hello|ok|okay|so|well|and|then|now|please|kindly|yes|just"
     r"|(?:can|could|would|will) (?:you|u|i|we)(?: please| kindly)?(?: help (?:me|us)(?: to)?)?"
     r"|i(?:'d| would) (?:really )?(?:like|love)(?: you)? to|i'd like|i (?:really )?(?:want|need|have)(?: you)? to"
-    r"|i wanna|i(?:'m| am) (?:trying|looking|going) to|we (?:want|need|have) to|let(?:'s| us| me)|help (?:me|us)(?: to)?"
+    r"|i wanna|i(?:'m| am) (?:trying|looking|going) to|we (?:want|need|have) to|let(?:'s| us| me)"
+    r"|help (?:me|us)(?: to)?"
     r"|is it possible to|(?:what is|what's) the (?:best )?way to|(?:do|would) you mind"
     r"|how (?:do|can|could|would|should) (?:i|we|you)(?: go about)?|how to|go ahead and|be sure to|make sure to"
     r"|i(?:'m| am) hoping to|i was wondering if you (?:can|could)|tell me how to|show me how to)\b[\s,:]*)+",

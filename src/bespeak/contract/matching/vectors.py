@@ -3,35 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from importlib.util import find_spec
 from operator import mul
 from typing import Any, Final, NamedTuple
 
+from bespeak.contract.matching import word_vectors
 from bespeak.text.language import embedding, minilm
 
 Vector = Sequence[float]
-Embed = Callable[[Sequence[str]], Any]  # texts to a row for each: of length 1, or of zeros if it says nothing
+Embed = Callable[[Sequence[str]], Any]
 
 
 class Backend(NamedTuple):
-    """A way to embed texts."""
+    """A way to embed texts; `embed` returns a row for each, of length 1, or zeros if a text says nothing."""
 
     name: str
     embed: Embed
-    near: float = 0.4  # cosine from which two texts have something to do with each other
+    near: float = 0.2  # cosine from which two texts have something to do with each other
+    beside: float = 0.2  # weight of shared words beside the vectors
 
 
-WORDS_ALONE: Final = Backend("words", lambda texts: [()] * len(texts))
+WORDS: Final = Backend("words", word_vectors.embed, beside=0.5)
 _SMALL: Final = 1_000  # endpoints for which a model of sentences is fast enough: it takes 5 to 10 ms for each
+
+
+def installed_backends() -> list[Backend]:
+    """Return the backends that can be used here, the best last."""
+    found = [WORDS]
+    if embedding.is_installed():
+        found.append(Backend("wordllama", embedding.embed))
+    if find_spec(minilm.PACKAGE) and find_spec("numpy"):
+        found.append(Backend("minilm", minilm.embed))
+    return found
+
+
+@lru_cache(maxsize=2)
+def _usual(small: bool) -> Backend:
+    return next(one for one in reversed(installed_backends()) if small or one.name != "minilm")
 
 
 def choose_backend(size: int) -> Backend:
     """Return the best installed backend for a number of endpoints."""
-    if size <= _SMALL and find_spec(minilm.PACKAGE) and find_spec("numpy"):
-        return Backend("minilm", minilm.embed)
-    if embedding.is_installed():
-        return Backend("wordllama", embedding.embed)
-    return WORDS_ALONE
+    return _usual(size <= _SMALL)
 
 
 class VectorIndex:
@@ -42,9 +57,7 @@ class VectorIndex:
         self._rows: Any = _embed_all(backend, texts)
 
     def cosines(self, text: str) -> list[float]:
-        """Return the cosine of each text with another one; nothing if it says nothing, or without vectors."""
-        if self.backend is WORDS_ALONE or not text.strip():
-            return []
+        """Return the cosine of each text with another one."""
         (row,) = self.backend.embed([text])
         if hasattr(self._rows, "dot"):
             found: list[float] = self._rows.dot(row).tolist()
@@ -52,9 +65,20 @@ class VectorIndex:
         return [sum(map(mul, one, row)) for one in self._rows]
 
 
-_KEPT: Final = 20_000
-_kept: dict[tuple[str, str], Any] = {}
+_KEPT: Final = 20_000  # vectors that are kept for the next index
+_kept: dict[tuple[Embed, str], Any] = {}
 
 
 def _embed_all(backend: Backend, texts: Sequence[str]) -> Any:
-    return backend.embed(list(texts)) if texts else []
+    """Return the vectors of texts; those of earlier texts are not computed again."""
+    new = [text for text in dict.fromkeys(texts) if (backend.embed, text) not in _kept]
+    found = dict(zip(new, backend.embed(new), strict=True)) if new else {}
+    rows = [found[text] if text in found else _kept[backend.embed, text] for text in texts]
+    if len(_kept) + len(found) > _KEPT:
+        _kept.clear()
+    _kept.update(((backend.embed, text), row) for text, row in found.items())
+    with suppress(ImportError):
+        import numpy as np  # noqa: PLC0415 - comes with the extra
+
+        return np.asarray(rows, dtype=np.float32)
+    return rows
