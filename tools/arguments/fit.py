@@ -44,7 +44,7 @@ def is_right(candidate: Candidate, value: Any, slot: Slot, gold: Gold | None, te
             return True
         if slot.family != "text":
             around = candidate.start <= start and end <= candidate.end
-            if around or (candidate.start >= start - 4 and candidate.end <= end + 1 and 2 * (candidate.end - candidate.start) > end - start):
+            if around or (start - 4 <= candidate.start < end and candidate.end <= end + 1):
                 return True
             continue
         inner = text[start:end].strip("\"'#").removeprefix("the ").lower()
@@ -130,6 +130,10 @@ def measure(samples: list[Sample], table: dict[str, float], show: int = 0) -> di
             if show and not wanted:
                 show -= 1
                 print(f"  {sample.text!r}\n    {one.name}={one.value!r} ({one.confidence}), said {gold and (gold.value or [sample.text[a:b] for a, b in gold.spans])}")
+        for name, gold in sample.gold.items() if show else ():
+            if name not in {one.name for one in result.found}:
+                show -= 1
+                print(f"  {sample.text!r}\n    MISSED {name} {gold.value or [sample.text[a:b] for a, b in gold.spans]} {[(o.value, o.confidence) for o in result.offered if o.name == name]}")
         tally["filled"] += len(result.found)
         tally["right"] += good
         tally["said"] += len(sample.gold)
@@ -165,7 +169,7 @@ def main() -> None:
                 pairs.add(sample)
         print(f"{len(pairs.rows)} pairs, {sum(pairs.labels)} right, {len(pairs.columns)} features, {time.process_time() - begun:.0f} s")
         table = fit(pairs)
-        TARGET.write_text(json.dumps(table, indent=0, ensure_ascii=False).replace("\n", "") .replace(',"', ',\n"') + "\n", "utf-8")
+        TARGET.write_text(json.dumps(table, indent=0, ensure_ascii=False) + "\n", "utf-8")
         print(f"{len(table)} weights, {TARGET.stat().st_size} bytes, {time.process_time() - begun:.0f} s")
     for name, file in (("familiar", "familiar.txt"), ("held out", "held-out.txt")):
         writer = Writer(2)

@@ -144,17 +144,19 @@ class Writer:
     def _sample(self, template: Template, endpoint: Endpoint, names: list[str]) -> Sample:
         source = self._source
         usable = [at for at, one in enumerate(template.parameters) if one.variants]
-        count = min(len(usable), source.choice([0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6]))
+        count = min(len(usable), source.choice([0, 0, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5]))
         weighted = sorted(usable, key=lambda at: source.random() * (0.6 if template.parameters[at].required else 1.0))
         chosen = weighted[:count]
-        if source.random() < 0.5:
+        if source.random() < 0.7:
             chosen.sort()
         else:
             source.shuffle(chosen)
         text = source.choice(template.openings)
-        if source.random() < 0.35:
+        if source.random() < 0.4:
             text = f"{source.choice(self._fillers['opening'])} {text}"
         text = text[0].upper() + text[1:]
+        if source.random() < 0.2:
+            text = f"{source.choice(self._fillers['before'])} {text}"
         gold: dict[str, Gold] = {}
         for place, at in enumerate(chosen):
             parameter, name = template.parameters[at], names[at]
@@ -305,7 +307,7 @@ def _schema(parameter: Parameter, *, plain: bool) -> dict[str, Any]:
         formats = {"date": "date", "time": "time", "datetime": "date-time"}
         if parameter.type in formats:
             one = {"type": "string"} if plain and parameter.type != "time" else {"type": "string", "format": formats[parameter.type]}
-            if parameter.type == "time":
+            if parameter.type == "time" and len(parameter.description) % 2:  # some ask for a full time with its offset
                 one = {"type": "string"} if plain else {"type": "string", "pattern": r"^\d\d:\d\d$"}
         else:
             one = {"type": parameter.type}

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from bespeak.agent.arguments.slots import Slot, listed, stem
+from bespeak.agent.arguments.slots import Slot, listed, related, stem
 from bespeak.text.values.mentions import Mention, find_mentions
 
 LONGEST: Final = 1_500  # limit of characters of an instruction that are read for names and phrases
@@ -20,6 +20,15 @@ _TOKEN: Final = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*|[^\w\s]|_+")
 _SENTENCE_END: Final = frozenset(".!?;")
 _INNER: Final = frozenset("of the and & de la le del von van der al".split())
 _TAIL_WORDS: Final = frozenset("saying says say that about regarding concerning re reading because called named titled".split())
+
+
+_PRONOUNS: Final = frozenset(("i", "i'm", "i'd", "i'll", "i've", "i’m", "i’d", "i’ll", "i’ve"))
+_OTHERS: Final = frozenset(("date", "time", "datetime", "money", "email", "url", "duration", "quoted", "phone"))
+"""Kinds of mentions that are not a part of a name or phrase."""
+
+
+_NOT_ONE: Final = frozenset("way of more another that who which thing day time question is was with in".split())
+"""Words after "one" where it does not count."""
 
 
 class Token(NamedTuple):
@@ -74,13 +83,15 @@ def read(instruction: str, slots: Sequence[Slot], own: frozenset[str], *, now: d
     mentions = find_mentions(text, now=now, order=order)[:MOST]
     for mention in mentions:
         _add_mention(reading, places, mention, mentions)
-    general = [*_names(reading), *_phrases(reading), *_modifiers(reading, own), *_objects(reading, own)]
+    wide = related(own)
+    general = [*_names(reading), *_phrases(reading), *_modifiers(reading, wide), *_objects(reading, wide)]
     seen: set[tuple[int, int]] = set()
     for one in general:
-        if (one.first, one.last) not in seen and len(reading.candidates) < MOST:
+        empty = all(token.lower in listed("empty") for token in tokens[one.first : one.last])
+        if not empty and (one.first, one.last) not in seen and len(reading.candidates) < MOST:
             seen.add((one.first, one.last))
             reading.candidates.append(one)
-    _match_slots(reading, slots)
+    _match_slots(reading, slots, own)
     return reading
 
 
@@ -112,6 +123,11 @@ def _add_mention(reading: Reading, places: _Places, mention: Mention, mentions: 
                 _add_mention(reading, places, replace(mention, kind=kind, value=value, edge=edge), ())  # type: ignore[arg-type]
         return
     first, last = places.span(mention.start, mention.end)
+    after = reading.tokens[last].lower if last < len(reading.tokens) else ""
+    if mention.kind == "number" and _word_at(reading, first) in ("one-way", "one-time", "one-off"):
+        return
+    if mention.kind == "number" and reading.text[mention.start : mention.end].lower() == "one" and after in _NOT_ONE:
+        return
     for index in range(first, last):
         reading.taken[index] = mention.kind
     reading.candidates.append(
@@ -120,6 +136,10 @@ def _add_mention(reading: Reading, places: _Places, mention: Mention, mentions: 
             mention.certainty, mention.unit or "", mention.edge or "",
         )  # fmt: skip
     )
+
+
+def _word_at(reading: Reading, first: int) -> str:
+    return reading.tokens[first].lower if first < len(reading.tokens) else ""
 
 
 def _made(reading: Reading, kind: str, first: int, last: int, part: bool = False) -> Candidate:
@@ -136,12 +156,14 @@ def _names(reading: Reading) -> Iterator[Candidate]:
     tokens, index = reading.tokens, 0
     everything = sum(map(_is_capital, tokens)) > 0.7 * sum(token.is_word for token in tokens) and len(tokens) > 4
     while index < len(tokens):
-        if not _is_capital(tokens[index]) or everything or reading.taken[index] in ("date", "time", "datetime", "money"):
+        if not _is_capital(tokens[index]) or everything or reading.taken[index] in _OTHERS:
             index += 1
             continue
         last = index + 1
         while last < len(tokens) and last - index < 8:
-            if _is_capital(tokens[last]) or (tokens[last].lower == "'" and last + 1 < len(tokens)):
+            if reading.taken[last] in _OTHERS or tokens[last].lower in _PRONOUNS:
+                break
+            if _is_capital(tokens[last]):
                 last += 1
             elif (
                 tokens[last].lower in _INNER
@@ -152,12 +174,15 @@ def _names(reading: Reading) -> Iterator[Candidate]:
             else:
                 break
         first = index
+        if last - first == 1 and _is_small(tokens[first]):
+            index = last
+            continue
         opens = first == 0 or tokens[first - 1].lower in _SENTENCE_END
-        if opens and (tokens[first].lower in listed("verbs") or tokens[first].lower in listed("stops") or tokens[first].lower in listed("prepositions")):
+        if opens and _is_small(tokens[first]):
             first += 1
             while first < last and tokens[first].lower in listed("fillers"):
                 first += 1
-        while first < last and tokens[first].lower in ("i", "i'm", "i'd", "i'll", "i've"):
+        while first < last and tokens[first].lower in _PRONOUNS:
             first += 1
         if first < last and not (opens and last - first == 1 and first == index and tokens[first].lower not in listed("places", "names.txt") and tokens[first].lower not in listed("first", "names.txt")):
             yield _made(reading, "name", first, last)
@@ -168,6 +193,10 @@ def _names(reading: Reading) -> Iterator[Candidate]:
                 begin = cut + 1
         index = max(last, index + 1)
     yield from _listed_places(reading)
+
+
+def _is_small(token: Token) -> bool:
+    return any(token.lower in listed(section) for section in ("verbs", "stops", "prepositions", "fillers"))
 
 
 def _listed_places(reading: Reading) -> Iterator[Candidate]:
@@ -192,11 +221,11 @@ def _phrases(reading: Reading) -> Iterator[Candidate]:
         if token.lower in _TAIL_WORDS or token.text == ":":
             last = next((at for at in range(index + 1, len(tokens)) if tokens[at].text in (".", "!", "?", ";", "\n")), len(tokens))
             first = index + 1
-            if token.lower not in ("that", "called", "named", "titled") and first < last and tokens[first].lower == "that":
+            if first < last and tokens[first].lower in ("that", "of"):
                 first += 1
             if last - first > 1 and token.lower != "that":
                 yield _made(reading, "tail", first, last)
-        if token.lower in listed("prepositions") or token.text in (":", "=") or token.lower in ("is", "be", "are", "by"):
+        if token.lower in listed("prepositions") or token.text in (":", "=") or token.lower in ("is", "be", "are", "am", "i'm"):
             yield from _phrase_at(reading, index + 1)
 
 
@@ -228,7 +257,7 @@ def _phrase_at(reading: Reading, first: int) -> Iterator[Candidate]:
 
 def _continues(reading: Reading, index: int) -> bool:
     token = reading.tokens[index]
-    if reading.taken[index] in ("date", "time", "datetime", "money", "email", "url", "duration", "quoted", "phone"):
+    if reading.taken[index] in _OTHERS:
         return False
     if not token.is_word:
         return token.text in ("'", "’", "&", "/", "+", "#", "@")
@@ -252,11 +281,7 @@ def _modifiers(reading: Reading, own: frozenset[str]) -> Iterator[Candidate]:
             if index - first > 1:
                 yield _made(reading, "modifier", index - 1, index, True)
         # "room 12", "order A-17": what follows the noun.
-        if index + 1 < len(tokens) and _continues(reading, index + 1) and tokens[index + 1].lower not in listed("fillers"):
-            last = index + 1
-            while last < len(tokens) and last - index < 5 and _continues(reading, last):
-                last += 1
-            yield _made(reading, "phrase", index + 1, last)
+        yield from _phrase_at(reading, index + 1)
 
 
 def _objects(reading: Reading, own: frozenset[str]) -> Iterator[Candidate]:
@@ -290,7 +315,7 @@ def _objects(reading: Reading, own: frozenset[str]) -> Iterator[Candidate]:
                     yield _made(reading, "object", first, further, True)
 
 
-def _match_slots(reading: Reading, slots: Sequence[Slot]) -> None:
+def _match_slots(reading: Reading, slots: Sequence[Slot], own: frozenset[str]) -> None:
     """Add the choices, flags and hints of each slot that the instruction names."""
     index: dict[str, list[int]] = {}
     for place, token in enumerate(reading.tokens):
@@ -302,7 +327,7 @@ def _match_slots(reading: Reading, slots: Sequence[Slot]) -> None:
     for number, slot in enumerate(slots):
         best: dict[tuple[int, int, str], Candidate] = {}
         for words, value, weight in slot.phrases:
-            if value is None or words[0] not in index:
+            if value is None or words[0] not in index or (weight in _WEAK and words[0] in own):
                 continue
             for first in index[words[0]][:20]:
                 last = _matched(reading, words, first)
@@ -325,7 +350,8 @@ def _match_slots(reading: Reading, slots: Sequence[Slot]) -> None:
                 _mark_hint(reading, number, match.start("value"), match.end("value"))
 
 
-_RANK: Final[Mapping[str, int]] = {"exact": 5, "hint": 4, "synonym": 3, "part": 2, "fuzzy": 1, "said": 0}
+_WEAK: Final = frozenset(("part", "head", "synonym", "said"))  # words of the endpoint itself say nothing about a choice by these
+_RANK: Final[Mapping[str, int]] = {"exact": 6, "hint": 5, "synonym": 4, "part": 3, "head": 2, "fuzzy": 1, "said": 0}
 
 
 def _longest(found: list[Candidate]) -> list[Candidate]:

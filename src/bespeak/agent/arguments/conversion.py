@@ -42,6 +42,8 @@ def convert(candidate: Candidate, slot: Slot, now: datetime) -> Converted | None
     forms = list(_forms(candidate, slot, now))
     if not forms:
         return _currency(candidate, slot)
+    if candidate.kind == "number" and slot.family == "number" and forms[0] == candidate.value * 100:
+        return Converted(forms[0], f"{slot.name} counts minor units; is {candidate.value} the amount in the main unit?")
     first = ""
     for form in forms:
         fault = _fault(slot, form)
@@ -133,8 +135,8 @@ def _numbers(candidate: Candidate, slot: Slot) -> Iterator[int | float]:
     number = float(value)
     if not abs(number) < 1e15:
         return
-    if kind == "money" and "minor" in slot.units and "major" not in slot.units:
-        number = round(number * 100)
+    if "minor" in slot.units and "major" not in slot.units and "money" in slot.roles + slot.hinted:
+        number = float(round(number * 100))
     top = slot.schema.get("maximum")
     if kind == "percent" and isinstance(top, int | float) and top <= 1:
         number /= 100
@@ -188,6 +190,8 @@ def _texts(candidate: Candidate, slot: Slot) -> Iterator[str]:
             yield value.upper()
     elif kind in ("number", "money", "percent", "quantity") and not isinstance(value, str):
         yield f"{value:g}" if isinstance(value, float) else str(value)
+    elif kind in _TEMPORAL and slot.edge and not slot.roles and not isinstance(value, str):
+        yield value.isoformat()
     elif kind == "duration" and "duration" in slot.roles:
         yield f"{candidate.value}" if isinstance(value, str) else _iso_duration(value)
 

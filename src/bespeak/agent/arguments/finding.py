@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from bespeak.agent.arguments.candidates import Candidate, Reading, read
 from bespeak.agent.arguments.conversion import convert, find_faults
-from bespeak.agent.arguments.slots import Slot, slots_of, stems
+from bespeak.agent.arguments.slots import Slot, related, slots_of, stems
 from bespeak.agent.arguments.weighing import Weighing, probability, weights
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.validation import shorten
@@ -97,8 +97,11 @@ def own_words(endpoint: Endpoint) -> frozenset[str]:
         word
         for text in (endpoint.method, endpoint.path.replace("{", "").replace("}", ""), endpoint.description, intent)
         for word in stems(text)[:40]
-        if len(word) > 2 and not word.isdigit()
+        if len(word) > 2 and not word.isdigit() and word not in _SMALL
     )
+
+
+_SMALL: Final = frozenset("and the for from with that this them their all any new which between into use can not has".split())
 
 
 def weigh(
@@ -107,7 +110,7 @@ def weigh(
     """Return the candidates of an instruction, and every pair that the slots allow with its probability."""
     reading = read(instruction, slots, own, now=now, order=order)
     _join_moments(reading, slots, now)
-    weighing = Weighing(reading, slots, own)
+    weighing = Weighing(reading, slots, related(own))
     known = weights() if table is None else table
     pairs: list[Pair] = []
     numbers = _worth_weighing(reading, slots)

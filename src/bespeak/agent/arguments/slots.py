@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.schema.view import SchemaView
 from bespeak.text.identifiers import WORD_BORDER
 from bespeak.text.language.lexicon import THINGS
@@ -72,6 +73,14 @@ def _things() -> Mapping[str, tuple[int, ...]]:
     return {stem(word): groups for word, groups in THINGS.items()}
 
 
+@lru_cache(maxsize=512)
+def related(words: frozenset[str]) -> frozenset[str]:
+    """Return stems with those of other words for the same things."""
+    found = set(words)
+    groups = {group for word in found for group in _things().get(word, ())}
+    return frozenset(found | {word for word, of in _things().items() if not groups.isdisjoint(of)})
+
+
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """Return a word in lower case without its usual ending."""
@@ -90,7 +99,9 @@ def stems(text: str) -> list[str]:
 
 
 def similar(one: str, other: str) -> bool:
-    """Return True if two stems are synonyms."""
+    """Return True if two stems are synonyms, or one is derived from the other: director and direct."""
+    if min(len(one), len(other)) >= 4 and (one.startswith(other) or other.startswith(one)):
+        return True
     if other in _synonyms().get(one, ()):
         return True
     return not set(_things().get(one, ())).isdisjoint(_things().get(other, ()))
@@ -101,7 +112,7 @@ class Phrase(NamedTuple):
 
     words: tuple[str, ...]
     value: Any
-    weight: str  # "exact" as the contract says it, "hint", "synonym" or "part"
+    weight: str  # exact as the contract says it, hint, synonym, part, head for the last word of a name, or said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,14 +257,27 @@ def _family(item: SchemaView, keywords: Mapping[str, Any], own: tuple[str, ...],
         return form.replace("-", "")
     if form:
         return "text"
-    return _dated(own, roles, described)
+    return _by_pattern(keywords.get("pattern")) or _dated(own, roles, described)
+
+
+_EXAMPLES: Final = (("datetime", "2026-12-31T19:30:00"), ("date", "2026-12-31"), ("time", "19:30"))
+
+
+def _by_pattern(pattern: Any) -> str:
+    """Return the family of a text whose pattern demands the form of a date or a time."""
+    if not isinstance(pattern, str):
+        return ""
+    compiled = compile_schema({"pattern": pattern})
+    if not isinstance(compiled, Validator) or compiled.is_valid("Ab-c d") or compiled.is_valid("A1"):
+        return ""
+    return next((family for family, example in _EXAMPLES if compiled.is_valid(example)), "")
 
 
 def _dated(own: tuple[str, ...], roles: tuple[str, ...], described: str) -> str:
     """Return the family of a text without format: one that its name or description calls a date or time is one."""
     last = own[-1] if own else ""
     both = {"dat", "tim", "date", "time"} & set(own)
-    if last in ("datetim", "timestamp") or len(both) > 1 or (last == "at" and len(own) > 1):
+    if last in ("datetim", "timestamp") or len(both) > 1 or (last == "at" and len(own) > 1 and "where" not in stems(described)):
         return "datetime"
     if last in ("dat", "date", "day", "birthday", "dob", "deadlin") or "date" in own:
         return "date"
@@ -274,11 +298,15 @@ def _dated(own: tuple[str, ...], roles: tuple[str, ...], described: str) -> str:
 def _edge(own: tuple[str, ...], described: str) -> str:
     if "check" in own and {"in", "out"} & set(own):
         return "from" if "in" in own else "to"
-    for names in (own, stems(described)[:6]):
+    for names in (own, [word for word in stems(described)[:6] if word not in _BARE_EDGES]):
         for edge in ("from", "to"):
             if any(word in _edge_words(edge) for word in names):
                 return edge
     return ""
+
+
+_BARE_EDGES: Final = frozenset(("to", "from", "until", "till", "befor", "after", "sinc", "max", "min", "sourc", "low", "due"))
+"""Words that make an end of a range only in a name: "the number of seats to reserve" is not one."""
 
 
 @cache
@@ -339,7 +367,7 @@ def _choices(item: SchemaView, keywords: Mapping[str, Any]) -> tuple[Phrase, ...
     others = set(shared)
     for phrase in tuple(found):
         for word in phrase.words:
-            if len(phrase.words) > 1 and shared[word] == 1 and len(word) > 3:
+            if len(phrase.words) > 1 and shared[word] == 1 and len(word) > 3 and word not in _empty_stems():
                 found.append(Phrase((word,), phrase.value, "part"))
         if len(phrase.words) == 1:
             for word in _synonyms().get(phrase.words[0], ()):
@@ -348,9 +376,14 @@ def _choices(item: SchemaView, keywords: Mapping[str, Any]) -> tuple[Phrase, ...
     return tuple(found)
 
 
+@cache
+def _empty_stems() -> frozenset[str]:
+    return frozenset(map(stem, listed("empty")))
+
+
 def _flag_phrases(own: tuple[str, ...], described: str) -> tuple[Phrase, ...]:
     """Return the words that say that a boolean is true: those of its name, their synonyms, and its description's."""
-    empty = {stem(word) for word in listed("flags")}
+    empty = {stem(word) for section in ("flags", "prepositions", "fillers", "empty") for word in listed(section)}
     negative = bool(own) and own[0] in ("no", "without", "exclud", "skip", "not")
     words = tuple(word for word in own if word not in empty and word not in _GENERIC)[1 if negative else 0 :]
     if not words:
@@ -358,7 +391,7 @@ def _flag_phrases(own: tuple[str, ...], described: str) -> tuple[Phrase, ...]:
     truth = not negative
     found = [Phrase(words, truth, "exact")]
     if len(words) > 1:
-        found += [Phrase((word,), truth, "part") for word in words if len(word) > 2]
+        found += [Phrase((word,), truth, "head" if word == words[-1] else "part") for word in words if len(word) > 2]
     for word in words:
         found += [Phrase((other,), truth, "synonym") for other in _synonyms().get(word, ()) if other not in words]
     for word in dict.fromkeys(stems(described)[:16]):

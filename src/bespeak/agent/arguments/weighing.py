@@ -16,6 +16,7 @@ from typing import Final
 
 from bespeak.agent.arguments.candidates import Candidate, Reading, Token, name_class
 from bespeak.agent.arguments.slots import Slot, listed, similar, stem, word_roles
+from bespeak.text.language.lexicon import lexicon
 
 _GROUPS: Final = {"date": "when", "time": "when", "datetime": "when"}
 _GENERIC: Final = frozenset(map(stem, "id identifier number name code type of key no value to from in at on for by the".split()))
@@ -66,6 +67,8 @@ class Weighing:
             group = "text" if one.kind in _TEXTUAL else one.kind
             self._order[id(one)] = seen[group]
             seen[group] += 1
+        self._capitals = any(token.text[0].isupper() for token in reading.tokens[1:])
+        self._names_said = len({one.first for one in reading.candidates if one.kind in ("name", "quoted") and not one.part})
         self._around: dict[tuple[int, int], _Around] = {}
 
     def around(self, candidate: Candidate) -> _Around:
@@ -73,7 +76,7 @@ class Weighing:
         key = (candidate.first, candidate.last)
         found = self._around.get(key)
         if found is None:
-            found = self._around[key] = _Around(self._tokens, candidate.first, candidate.last, self._own, self._names)
+            found = self._around[key] = _Around(self._tokens, self._taken, candidate.first, candidate.last, self._own, self._names)
         return found
 
     def features(self, candidate: Candidate, number: int) -> Iterator[str]:
@@ -121,6 +124,8 @@ class Weighing:
             yield f"{group}:rival-left"
         if not right and near.right_hits and any(hit != "near" for hit in near.right_hits.values()):
             yield f"{group}:rival-right"
+        elif not right and near.right_hits:
+            yield f"{group}:rival-near"
         if not left and not right:
             if any(similar(word, name) for word in near.left[:3] for name in self._names[number]):
                 yield f"{group}:left-syn"
@@ -135,9 +140,14 @@ class Weighing:
         words = [token.stem for token in self._tokens[candidate.first : candidate.last]]
         yield f"{group}:match={candidate.match}"
         yield f"{group}:p={near.before}"
+        yield f"{group}:n={near.after}"
         owned = sum(word in self._own for word in words)
         if owned:
             yield f"{group}:own|{candidate.match}"
+        if group == "choice" and " ".join(near.words) != str(candidate.value).lower().replace("_", " ").replace("-", " "):
+            yield f"{group}:inflected|{candidate.match}"
+        if not slot.words or all(word not in slot.said for word in words):
+            yield f"{group}:unsaid"
         if candidate.first == 0 or words[0] in _verb_stems():
             yield f"{group}:verb"
         if group == "flag":
@@ -151,6 +161,8 @@ class Weighing:
             yield f"{group}:denied"
         if all(word.isdigit() for word in words):
             yield f"{group}:digits"
+        if near.left_hits.get(candidate.slot) or near.right_hits.get(candidate.slot):
+            yield f"{group}:named|{candidate.match}"
         if near.own_after:
             yield f"{group}:own-after"
 
@@ -182,6 +194,8 @@ class Weighing:
             yield f"number:large|{roles[0] if roles else 'none'}"
         if near.own_after:
             yield "number:own-after"
+        if near.right and not near.right_hits and not any(role in head for head in heads for role in roles):
+            yield f"number:counts-other|{bool(heads)}"
         if near.words == ("one",):
             yield "number:one"
 
@@ -199,18 +213,26 @@ class Weighing:
             if known in slot.roles or known in slot.hinted:
                 yield "text:known-fits"
             else:
-                yield "text:known-other"
+                yield f"text:known-other|{self._roles[known] > 0}"
         elif capital:
             yield f"text:capital|{main}"
         else:
-            yield f"text:lower|{main}"
+            yield f"text:{'lower' if self._capitals else 'small'}|{main}"
         if candidate.part:
             yield "text:part"
+        if candidate.kind in ("name", "quoted"):
+            yield f"text:names={min(self._names_said, 3)}|{self._families['text'] == 1}"
         owned = sum(token.stem in self._own for token in tokens)
         if owned:
             yield "text:own=all" if owned == size else f"text:own|{capital}"
-        if any(token.lower in listed("verbs") for token in tokens[:1]) and not capital:
-            yield "text:verb"
+        if not capital and tokens[0].is_word:
+            verb, noun, _ = lexicon().share(tokens[0].lower)
+            if verb > noun:
+                yield f"text:verbal|{near.before if near.before in ('to', 'STOP', '^', 'VERB', 'for') else 'w'}"
+            elif not noun and size == 1:
+                yield "text:no-noun"
+            if size == 1 and tokens[0].lower.endswith(("ing", "ed")):
+                yield "text:participle"
         if any(self._taken[at] in ("date", "time", "datetime", "money", "duration", "number") for at in range(candidate.first, candidate.last)):
             yield f"text:covers|{candidate.kind}|{main}"
         if any(at in self._claims for at in range(candidate.first, candidate.last)):
@@ -236,7 +258,13 @@ class _Around:
     """What stands before and behind a candidate."""
 
     def __init__(
-        self, tokens: list[Token], first: int, last: int, own: frozenset[str], names: Sequence[frozenset[str]]
+        self,
+        tokens: list[Token],
+        taken: list[str],
+        first: int,
+        last: int,
+        own: frozenset[str],
+        names: Sequence[frozenset[str]],
     ) -> None:
         fillers = listed("fillers")
         at = first - 1
@@ -251,6 +279,8 @@ class _Around:
         for place in range(first - 1, max(first - 1 - 2 * _WINDOW, -1), -1):
             if tokens[place].text in ".;!?" or len(self.left) >= _WINDOW:
                 break
+            if not self.left and place and taken[place - 1] == "number" and tokens[place].is_word and not taken[place]:
+                break  # in "1 room, 3 stars" the room belongs to the number before it
             if tokens[place].is_word and tokens[place].lower not in fillers:
                 self.left.append(tokens[place].stem)
         self.right: list[str] = []

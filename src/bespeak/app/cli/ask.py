@@ -258,7 +258,7 @@ def _report(acted: Acted) -> None:
         _print([line((f"note: {note}", "yellow"))])
     if acted.ok:
         print_json(acted.output)
-    else:
+    elif acted.message != "; ".join(acted.decision.reasons):  # which were printed with the decision
         _print([line((acted.state, "bold red"), f"  {acted.message}")])
 
 

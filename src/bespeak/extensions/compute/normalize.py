@@ -17,6 +17,8 @@ from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import compute_in_thread
 from bespeak.runtime.handling import handler, invalid, refusal
+from bespeak.text.values.numbers import SHARED_SIGNS
+from bespeak.text.values.written_dates import parse_date
 
 if TYPE_CHECKING:
     from babel import Locale
@@ -30,7 +32,6 @@ _NUMBER: Final = r"[0-9](?:[0-9.,'’\xa0\u202f ]*[0-9])?"
 _AMOUNT: Final = re.compile(rf"([^0-9]*?)({_NUMBER})([^0-9]*)")
 _FACTOR: Final = r"[A-Za-zµμΩÅ°%_]+(?:[²³]|\^[1-3])?"
 _QUANTITY: Final = re.compile(rf"([-+−]?)({_NUMBER})\s*({_FACTOR}(?:[/*·]{_FACTOR}){{0,3}})(?:,?\s+|\Z)")
-_SHARED_SIGNS: Final = frozenset({"$", "£", "¥", "kr"})  # signs of several currencies; only a region decides
 _TWO_SYSTEMS: Final = re.compile(r"(?:(gal)(?:lons?)?|(p)(?:in)?ts?|(q)(?:uar)?ts?|(fl)_?oz|(fl)uid_ounces?|(c)ups?)")
 _IMPERIAL: Final = {"gal": "gallon", "p": "pint", "q": "quart", "fl": "fluid_ounce", "c": "cup"}
 _COUNTRIES: Final = {"uk": "GB", "great britain": "GB", "england": "GB", "usa": "US", "holland": "NL", "georgia": ""}
@@ -128,26 +129,10 @@ def _date_orders(locale: Locale | None) -> Sequence[str]:
 
 def _parse_date(text: str, language: str, order: str) -> str | None:
     try:
-        found = _date_parser(language, order).get_date_data(text)
-    except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError):
-        return None  # odd texts break the library in many ways
-    if found.date_obj is None:
-        return None
-    moment: datetime = found.date_obj
-    return moment.isoformat() if found.period == "time" else moment.date().isoformat()
-
-
-@lru_cache(maxsize=32)
-def _date_parser(language: str, order: str) -> Any:
-    from dateparser.date import DateDataParser  # type: ignore[import-untyped] # noqa: PLC0415 - slow to import
-
-    settings = {"DATE_ORDER": order, "REQUIRE_PARTS": ["day", "month", "year"], "STRICT_PARSING": True}
-    # Only what the text says: `yesterday` would be another day tomorrow.
-    settings |= {"PARSERS": ["absolute-time"], "RETURN_TIME_AS_PERIOD": True}
-    try:
-        return DateDataParser(languages=[language], settings=settings)
+        found = parse_date(text, (language,), order)
     except ValueError:
         raise invalid("locale", f"has the language {language!r}, in which dates cannot be read.") from None
+    return found and (found[0].isoformat() if found[1] else found[0].date().isoformat())
 
 
 def _read_phone(value: str, locale: Locale | None) -> Found:
@@ -197,7 +182,7 @@ def _read_currency(value: str, locale: Locale | None) -> Found:
     if signs + bracketed > 1 or not sign:
         raise _Unreadable("it has several minus signs" if sign else "it does not name a currency")
     region = locale is not None and locale.territory is not None
-    if sign.lower() in _SHARED_SIGNS and not region:
+    if sign.lower() in SHARED_SIGNS and not region:
         raise _Unreadable(f"{sign!r} is the sign of several currencies; give a locale with its region")
     codes = {sign.upper()} & list_currencies()
     codes = codes or {code for code, one in (locale or Known("en")).currency_symbols.items() if one == sign}

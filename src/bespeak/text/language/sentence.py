@@ -40,6 +40,12 @@ def groups(name: str) -> list[frozenset[str]]:
     return [word_set(line) for line in _sections()[name].splitlines()]
 
 
+def names(section: str) -> dict[str, str]:
+    """Return the words of a section of words.txt with rows such as `km: kilometer kilometers`, each with its row."""
+    rows = (line.partition(": ") for line in _sections()[section].splitlines() if line)
+    return {word: name for name, _, row in rows for word in row.split()}
+
+
 def table(name: str) -> dict[str, dict[str, tuple[str, ...]]]:
     """Return a section of words.txt with rows such as `hold: until=wait for=reserve,keep`."""
     rows = (line.partition(": ") for line in _sections()[name].splitlines() if line)

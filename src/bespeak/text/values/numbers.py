@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
 from calendar import monthrange
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeVar
 
-_TOKEN: Final = re.compile(r"\d+(?:[.,]\d+)*|[apAP]\.[mM]\b\.?|[^\W\d_]+(?:['’][^\W\d_]+)?|\S")
+from bespeak.text.language.sentence import listed, names, word_pairs, word_set
+
+_TOKEN: Final = re.compile(r"\d+(?:[.,]\d+)*|[apAP]\.[mM]\b\.?|°[CFcf]\b|[^\W\d_]+(?:['’][^\W\d_]+)?|\S")
 _BEHIND: Final = 12  # empty words behind the last one, so that a look ahead needs no test
 _MOST_DIGITS: Final = 24
 _MOST_WORDS: Final = 16  # words of one number
-
-
-def _names(*rows: str) -> dict[str, str]:
-    """Return the meaning of each word of rows such as `km: km kilometer`."""
-    return {name: unit for row in rows for unit, names in (row.split(":", 1),) for name in names.split()}
-
-
-_UNDER_TWENTY: Final = (
+_SMALL: Final = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
 )
 _TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety"
-CARDINALS: Final = {word: number for number, word in enumerate(_UNDER_TWENTY.split())} | {
+CARDINALS: Final = {word: number for number, word in enumerate(_SMALL.split())} | {
     word: 10 * number for number, word in enumerate(_TENS.split(), 2)
 }
-_ROOTS: Final = {"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth"} | {
-    "nine": "ninth",
-    "twelve": "twelfth",
-}
+_IRREGULAR: Final = word_pairs("one=first two=second three=third five=fifth eight=eighth nine=ninth twelve=twelfth")
 ORDINALS: Final = {
-    _ROOTS.get(word) or (f"{word[:-1]}ieth" if word.endswith("y") else f"{word}th"): number
+    _IRREGULAR.get(word) or (f"{word[:-1]}ieth" if word[-1] == "y" else f"{word}th"): number
     for word, number in CARDINALS.items()
     if number
 }
@@ -48,85 +40,24 @@ _SCALES: Final = {
 }
 _SHORT_SCALES: Final = {"k": 10**3, "m": 10**6, "mn": 10**6, "bn": 10**9}
 _PARTS: Final = {"½": Decimal("0.5"), "¼": Decimal("0.25"), "¾": Decimal("0.75")}
-_VAGUE: Final = {"couple": (2, 0.8), "few": (3, 0.3), "pair": (2, 0.8)}
-ENDINGS: Final = frozenset(("st", "nd", "rd", "th"))
-
-SIGNS: Final = dict(pair.split("=") for pair in "$=USD €=EUR £=GBP ¥=JPY ₹=INR ₩=KRW ₺=TRY ₽=RUB ₴=UAH ₪=ILS".split())
+_VAGUE: Final = {"couple": (2, 0.8), "pair": (2, 0.8), "few": (3, 0.3)}
 SHARED_SIGNS: Final = frozenset({"$", "£", "¥", "kr"})  # signs of several currencies; only a region decides
-_CURRENCIES: Final = _names(
-    "USD: dollar dollars buck bucks",
-    "EUR: euro euros",
-    "GBP: pound pounds quid sterling",
-    "JPY: yen",
-    "INR: rupee rupees",
-    "CNY: yuan renminbi",
-    "CHF: franc francs",
-)
-_CENTS: Final = _names("USD: cent cents", "GBP: pence")
-_DOUBTFUL: Final = frozenset(("dollar", "dollars", "pound", "pounds", "franc", "francs", "cent", "cents"))
-_CODES: Final = frozenset(
-    "USD EUR GBP JPY CHF CAD AUD NZD CNY HKD SGD INR KRW SEK NOK DKK PLN CZK HUF RON BGN TRY ILS AED SAR ZAR BRL MXN ARS "
-    "CLP COP PEN THB IDR MYR PHP VND TWD UAH KZT EGP NGN KES BTC ETH".split()
-)
-_UNITS: Final = _names(
-    "km: km kms kilometer kilometers kilometre kilometres",
-    "m: m meter meters metre metres",
-    "cm: cm centimeter centimeters centimetre centimetres",
-    "mm: mm millimeter millimeters millimetre millimetres",
-    "mi: mile miles mi",
-    "ft: foot feet ft",
-    "in: inch inches",
-    "yd: yard yards yd",
-    "kg: kg kgs kilo kilos kilogram kilograms",
-    "g: g gram grams gramme grammes",
-    "mg: mg milligram milligrams",
-    "t: ton tons tonne tonnes",
-    "lb: lb lbs",
-    "oz: oz ounce ounces",
-    "l: l liter liters litre litres",
-    "ml: ml milliliter milliliters millilitre millilitres",
-    "gal: gallon gallons gal",
-    "°C: celsius",
-    "°F: fahrenheit",
-    "°: degree degrees",
-    "km/h: kmh kph",
-    "mph: mph",
-    "KB: kb kilobyte kilobytes",
-    "MB: mb megabyte megabytes",
-    "GB: gb gigabyte gigabytes gig gigs",
-    "TB: tb terabyte terabytes",
-    "kW: kw",
-    "kWh: kwh",
-    "W: watt watts",
-    "V: volt volts",
-    "Hz: hz hertz",
-    "GHz: ghz",
-    "px: px pixel pixels",
-)
-TIME_UNITS: Final = _names(
-    "millisecond: ms millisecond milliseconds",
-    "second: s sec secs second seconds",
-    "minute: min mins minute minutes",
-    "hour: h hr hrs hour hours",
-    "day: d day days",
-    "night: night nights",
-    "week: wk wks week weeks",
-    "fortnight: fortnight fortnights",
-    "month: month months mo",
-    "quarter: quarter quarters",
-    "year: year years yr yrs",
-)
-SECONDS: Final = {"millisecond": Decimal("0.001"), "second": 1, "minute": 60, "hour": 3600} | {
-    unit: days * 86_400
-    for unit, days in (
-        ("day", 1), ("night", 1), ("week", 7), ("fortnight", 14), ("month", 30), ("quarter", 91), ("year", 365),
-    )
-}  # fmt: skip
+_CURRENCIES: Final = names("currencies")
+_CODES: Final = listed("currency-codes")
+_CENTS: Final = {"cent": "USD", "cents": "USD", "pence": "GBP"}
+_UNITS: Final = names("units")
+TIME_UNITS: Final = names("time-units")
+_DAYS: Final = {"day": 1, "night": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "year": 365}
+SECONDS: Final[Mapping[str, Decimal]] = {
+    unit: Decimal(seconds)
+    for unit, seconds in (("millisecond", "0.001"), ("second", 1), ("minute", 60), ("hour", 3600))
+} | {unit: Decimal(86_400 * days) for unit, days in _DAYS.items()}
 CALENDAR: Final = {"month": 1, "quarter": 3, "year": 12}  # units whose length depends on the date, in months
-_BEFORE_ONE: Final = frozenset("for in within after takes take about last lasts than only just another over".split())
-_BEHIND_ONE: Final = frozenset(("ago", "from", "and", "later", "long", "before", "after"))
-_NOT_ONE: Final = frozenset(("this", "that", "the", "which", "each", "another", "any", "no", "every"))
-_SMALL: Final = frozenset(("hour", "minute", "second", "millisecond"))
+_BEFORE_ONE: Final = word_set("for in within after takes take about last lasts than only just another over")
+_BEHIND_ONE: Final = word_set("ago from and later long before after")
+_NOT_ONE: Final = word_set("this that the which each another any no every")
+_HALF: Final = ["and", "a", "half"]
+_Moment = TypeVar("_Moment", date, datetime)
 
 
 class Tokens:
@@ -137,22 +68,21 @@ class Tokens:
     def __init__(self, text: str, hidden: Iterable[tuple[int, int]] = ()) -> None:
         """Read a text. Words in `hidden` places are replaced by a mark that no rule knows."""
         found = list(_TOKEN.finditer(text))
-        self.text = text
+        self.text, self.count = text, len(found)
         self.starts = [one.start() for one in found]
         self.ends = [one.end() for one in found]
         self.words = [one[0].lower().replace("’", "'") for one in found] + [""] * _BEHIND
-        self.count = len(found)
-        places = sorted(hidden)
-        at = 0
+        places = sorted(hidden, reverse=True)
         for number, start in enumerate(self.starts if places else ()):
-            while at < len(places) and places[at][1] <= start:
-                at += 1
-            if at < len(places) and places[at][0] <= start:
+            while places and places[-1][1] <= start:
+                places.pop()
+            if places and places[-1][0] <= start:
                 self.words[number] = "\0"
 
-    def said(self, place: int) -> str:
-        """Return a word as it is written."""
-        return self.text[self.starts[place] : self.ends[place]] if place < self.count else ""
+    def code(self, place: int) -> str:
+        """Return the currency that a sign, a word or a code in capitals names, else an empty text."""
+        said = self.text[self.starts[place] : self.ends[place]] if place < self.count else ""
+        return said if said in _CODES else _CURRENCIES.get(said.lower(), "")
 
     def joins(self, place: int) -> bool:
         """Return True if nothing is between a word and the one before it."""
@@ -161,7 +91,11 @@ class Tokens:
 
 @dataclass(slots=True)
 class Reading:
-    """What words mean. `day` and `clock` are parts of a moment; `is_open` if morning or evening is not said."""
+    """A meaning of some words, from `start` to `end`. The parts of a moment are decided when everything is read.
+
+    `is_open` says that morning or evening is not named, `how` which part of a date is, `months` and `is_small` how a
+    duration is added, `ends` what a range is made of.
+    """
 
     kind: str
     start: int
@@ -173,21 +107,41 @@ class Reading:
     clock: time | None = None
     is_open: bool = False
     how: str = ""
+    months: int = 0
+    is_small: bool = False
     ends: tuple[Reading, Reading] | None = None
 
 
-class Number(NamedTuple):
-    """A number in words or digits, and the place behind it."""
+def read_number(tokens: Tokens, at: int) -> Reading | None:
+    """Read a number at a word: 1,234.5, twenty-one hundred, a dozen, 21st, two and a half, 1.5k, -3."""
+    words = tokens.words
+    is_negative = words[at] == "minus" or (words[at] in ("-", "−") and tokens.joins(at + 1) and not tokens.joins(at))
+    first = at + is_negative
+    found = _read_figures(tokens, first) if words[first][:1].isdecimal() else _read_words(words, first)
+    if found is None or found.unit == "ordinal":
+        return None if is_negative else found
+    if words[found.end : found.end + 3] == _HALF:
+        found.value, found.end = found.value + _PARTS["½"], found.end + 3
+    if is_negative:
+        found.start, found.value = at, -found.value
+    return found
 
-    value: int | Decimal
-    end: int
-    certainty: float = 1.0
-    is_ordinal: bool = False
-    is_word: bool = False
 
-
-_GROUPED: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-_POINTED: Final = re.compile(r"\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}")
+def _read_figures(tokens: Tokens, at: int) -> Reading | None:
+    words, end = tokens.words, at + 1
+    read = read_digits(words[at])
+    if read is None:
+        return None
+    value, certainty = read
+    behind = words[end] if tokens.joins(end) else ""
+    if behind in ("st", "nd", "rd", "th") and isinstance(value, int):
+        return Reading("number", at, end + 1, value, 0.7, "ordinal")
+    if behind in _PARTS or behind in _SHORT_SCALES:
+        value = value + _PARTS[behind] if behind in _PARTS else value * _SHORT_SCALES[behind]
+        return Reading("number", at, end + 1, shorten(value), 0.5 if behind == "m" else certainty)  # may be metres
+    while words[end] in _SCALES and end < at + 4:
+        value, end = value * _SCALES[words[end]], end + 1
+    return Reading("number", at, end, shorten(value), certainty)
 
 
 def read_digits(word: str) -> tuple[int | Decimal, float] | None:
@@ -196,238 +150,166 @@ def read_digits(word: str) -> tuple[int | Decimal, float] | None:
         return None
     if word.isdecimal():
         return int(word), 1.0
-    if _GROUPED.fullmatch(word):
-        return _short(Decimal(word.replace(",", ""))), 0.9
-    if _POINTED.fullmatch(word):
-        return _short(Decimal(word.replace(".", "").replace(",", "."))), 0.8
-    if word.count(".") == 1 and "," not in word:
-        return Decimal(word), 1.0
-    if word.count(",") == 1 and "." not in word:
-        return Decimal(word.replace(",", ".")), 0.6
-    return None
+    if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", word):
+        return Decimal(word.replace(",", "")), 0.9
+    if re.fullmatch(r"\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}", word):
+        return Decimal(word.replace(".", "").replace(",", ".")), 0.8
+    return (
+        (Decimal(word.replace(",", ".")), 0.6 if "," in word else 1.0) if len(re.findall("[.,]", word)) == 1 else None
+    )
 
 
-def _short(value: Decimal) -> int | Decimal:
-    return int(value) if value == value.to_integral_value() else value
+def shorten(value: int | Decimal) -> int | Decimal:
+    """Return a whole number as an int."""
+    return int(value) if value == int(value) else value
 
 
-def read_number(tokens: Tokens, at: int) -> Number | None:
-    """Read a number at a word: 1,234.5, twenty-one hundred, a dozen, 21st, two and a half, 1.5k, -3."""
-    words = tokens.words
-    word = words[at]
-    if word in ("-", "−", "minus"):
-        if word != "minus" and (tokens.joins(at) or not tokens.joins(at + 1)):
-            return None
-        found = _read_plain(tokens, at + 1)
-        return None if found is None or found.is_ordinal else found._replace(value=-found.value)
-    return _read_plain(tokens, at)
-
-
-def _read_plain(tokens: Tokens, at: int) -> Number | None:
-    word = tokens.words[at]
-    found = _read_figures(tokens, at) if word[:1].isdecimal() else _read_words(tokens, at)
-    if found is None or found.is_ordinal:
-        return found
-    words, end = tokens.words, found.end
-    if words[end : end + 3] == ["and", "a", "half"]:
-        return found._replace(value=found.value + _PARTS["½"], end=end + 3)
-    return found
-
-
-def _read_figures(tokens: Tokens, at: int) -> Number | None:
-    words = tokens.words
-    read = read_digits(words[at])
-    if read is None:
-        return None
-    value, certainty = read
-    end, behind = at + 1, words[at + 1]
-    if tokens.joins(end):
-        if behind in ENDINGS and isinstance(value, int):
-            return Number(value, end + 1, certainty, is_ordinal=True)
-        if behind in _PARTS:
-            return Number(value + _PARTS[behind], end + 1, certainty)
-        if behind in _SHORT_SCALES:
-            # 5m may be metres.
-            return Number(_short(Decimal(value * _SHORT_SCALES[behind])), end + 1, 0.5 if behind == "m" else certainty)
-    while words[end] in _SCALES and end - at < 4:
-        value = _short(Decimal(value * _SCALES[words[end]]))
-        end += 1
-    return Number(value, end, certainty)
-
-
-def _read_words(tokens: Tokens, at: int) -> Number | None:
-    words = tokens.words
-    word = words[at]
-    if word in ("a", "an", "half"):
-        behind = words[at + 1]
-        if behind in _VAGUE and word == "a":
-            end = at + 2 + (words[at + 2] == "of")
-            return Number(_VAGUE[behind][0], end, _VAGUE[behind][1], is_word=True)
-        if word == "half":
-            scale = _SCALES.get(words[at + 2], 0) if behind == "a" else 0
-            return Number(scale // 2, at + 3, is_word=True) if scale else None
-        return _sum_words(words, at + 1, 1) if behind in _SCALES else None
+def _read_words(words: list[str], at: int) -> Reading | None:
+    word, behind = words[at], words[at + 1]
+    if word == "a" and behind in _VAGUE:
+        return Reading("number", at, at + 2 + (words[at + 2] == "of"), *_VAGUE[behind])
+    if word == "half" and behind == "a" and words[at + 2] in _SCALES:
+        return Reading("number", at, at + 3, _SCALES[words[at + 2]] // 2)
+    if word in ("a", "an"):
+        return _sum_words(words, at, at + 1, 1) if behind in _SCALES else None
     if word in _PARTS:
-        return Number(_PARTS[word], at + 1)
-    return _sum_words(words, at, 0) if word in CARDINALS or word in ORDINALS else None
+        return Reading("number", at, at + 1, _PARTS[word])
+    return _sum_words(words, at, at, 0) if word in CARDINALS or word in ORDINALS else None
 
 
-def _sum_words(words: list[str], at: int, current: int) -> Number | None:
-    total, place, most = 0, at, at + _MOST_WORDS
-    while place < most:
+def _sum_words(words: list[str], start: int, at: int, current: int) -> Reading:
+    total, place = 0, at
+    while place < at + _MOST_WORDS:
         word = words[place]
-        scale, ordinal = _SCALES.get(word), ORDINALS.get(word)
-        small = CARDINALS.get(word, ordinal)
+        scale, small = _SCALES.get(word), CARDINALS.get(word, ORDINALS.get(word))
         if scale is not None and (current or total):
             total, current = (total, current * scale) if scale <= 100 else (total + current * scale, 0)
-        elif small is not None and _fits(current, small) and (place > at or small or ordinal is None):
+        elif small is not None and (place == at or _fits(current or total, small)):
             current += small
-            if ordinal is not None:
-                return Number(total + current, place + 1, is_ordinal=True, is_word=True)
-        elif place == at or not _links(words, place, current):
+            if word in ORDINALS:
+                return Reading("number", start, place + 1, total + current, 0.4, "ordinal", how="word")
+        elif not _links(words, place, current):
             break
         place += 1
-    return Number(total + current, place, is_word=True) if place > at else None
+    return Reading("number", start, place, total + current, how="word")
 
 
 def _fits(current: int, small: int) -> bool:
     """Return True if a word may follow: five after twenty, twenty after three hundred."""
     rest = current % 100
-    return rest == 0 or (rest >= 20 and rest % 10 == 0 and 0 < small < 10)
+    return small > 0 and current > 0 and (rest == 0 or (rest >= 20 and rest % 10 == 0 and small < 10))
 
 
 def _links(words: list[str], place: int, current: int) -> bool:
-    word, behind = words[place], words[place + 1]
-    small = CARDINALS.get(behind, ORDINALS.get(behind))
-    if small is None or not small or not _fits(current, small):
-        return False
-    rest = current % 100
-    return (word == "-" and rest != 0) or (word == "and" and rest == 0 and words[place - 1] in _SCALES)
+    """Return True for the sign in twenty-one, and for `and` behind a hundred or more."""
+    small = CARDINALS.get(words[place + 1], ORDINALS.get(words[place + 1], 0))
+    if words[place] == "and":
+        return bool(small) and words[place - 1] in _SCALES
+    return words[place] == "-" and current % 100 != 0 and _fits(current, small)
 
 
 def read_amount(tokens: Tokens, at: int) -> Reading | None:
-    """Read a number with what it counts: money, percent, quantity or duration."""
+    """Read a number with what it counts: money, percent, quantity or duration; else the number alone."""
     words = tokens.words
-    code = SIGNS.get(words[at]) or (tokens.said(at) if tokens.said(at) in _CODES else "")
-    if code:
-        found = _read_plain(tokens, at + 1)
-        if found is None or found.is_ordinal:
+    if code := tokens.code(at):
+        found = read_number(tokens, at + 1) if tokens.joins(at + 1) or words[at].isalpha() else None
+        if found is None or found.unit or found.kind != "number":
             return None
-        certainty = min(
-            1.0 if words[at + 1].isdecimal() else found.certainty, 0.9 if words[at] in SHARED_SIGNS else 1.0
+        certainty = 0.9 if words[at] in SHARED_SIGNS else 1.0
+        # 1,200 dollars have no other meaning, and $5m are millions.
+        return Reading(
+            "money", at, found.end, Decimal(found.value), certainty if words[at + 1].isascii() else 0.8, code
         )
-        return Reading("money", at, found.end, Decimal(found.value), certainty, code)
-    one = _read_one(tokens, at)
+    one = _read_one(words, at)
     found = one or read_number(tokens, at)
-    if found is None:
+    if found is None or found.unit == "ordinal" or _count(tokens, found):
+        return found
+    if one is not None:
         return None
-    if found.is_ordinal:
-        certainty = 0.4 if found.is_word else 0.7
-        return Reading("number", at, found.end, found.value, certainty, "ordinal")
-    return _read_counted(tokens, at, found) or (None if one else _bare(tokens, at, found))
+    found.value = found.value if isinstance(found.value, int) else float(found.value)
+    if words[at] == "one" and found.end == at + 1 and (words[at - 1] in _NOT_ONE or not words[at + 1].isalpha()):
+        found.certainty = 0.3  # a pronoun
+    return found
 
 
-def _bare(tokens: Tokens, at: int, found: Number) -> Reading:
-    words, certainty = tokens.words, found.certainty
-    if words[at] == "one" and found.end == at + 1 and (words[at - 1] in _NOT_ONE or not words[found.end].isalpha()):
-        certainty = 0.3
-    return Reading("number", at, found.end, _plain(found.value), certainty)
-
-
-def _plain(value: int | Decimal) -> int | float:
-    return value if isinstance(value, int) else float(value) if value != value.to_integral_value() else int(value)
-
-
-def _read_one(tokens: Tokens, at: int) -> Number | None:
-    """Read `an hour`, `half an hour` and `a quarter of an hour`, where an article counts."""
-    words = tokens.words
-    word, behind = words[at], words[at + 1]
-    if word == "half" and behind in ("a", "an") and TIME_UNITS.get(words[at + 2], "second") != "second":
-        return Number(_PARTS["½"], at + 2)
-    if word in ("a", "an") and behind in TIME_UNITS and behind not in ("second", "quarter", "s", "h", "d"):
-        before, after = words[at - 1] if at else "", words[at + 2]
-        return Number(1, at + 1) if before in _BEFORE_ONE or after in _BEHIND_ONE else None
+def _read_one(words: list[str], at: int) -> Reading | None:
+    """Read `an hour` and `half an hour`, where an article counts."""
+    if words[at] == "half":
+        place = at + 1 + (words[at + 1] in ("a", "an"))
+        is_unit = TIME_UNITS.get(words[place], "second") != "second"
+        return Reading("number", at, place, _PARTS["½"]) if is_unit else None
+    unit = words[at + 1]
+    if words[at] in ("a", "an") and unit in TIME_UNITS and len(unit) > 2 and unit not in ("second", "quarter"):
+        is_told = (at > 0 and words[at - 1] in _BEFORE_ONE) or words[at + 2] in _BEHIND_ONE
+        return Reading("number", at, at + 1, 1) if is_told else None
     return None
 
 
-def _read_counted(tokens: Tokens, at: int, found: Number) -> Reading | None:
-    words, end = tokens.words, found.end
+def _count(tokens: Tokens, number: Reading) -> bool:
+    """Turn a number into an amount, if a sign, a unit or a currency follows."""
+    words, end, value = tokens.words, number.end, number.value
     if words[end] == "-" and tokens.joins(end) and (words[end + 1] in TIME_UNITS or words[end + 1] in _UNITS):
         end += 1  # a 3-night stay
-    word, value = words[end], found.value
+    word = words[end]
     if word in ("%", "percent", "pct") or (word == "per" and words[end + 1] == "cent"):
-        return Reading("percent", at, end + 1 + (word == "per"), _plain(value), found.certainty, "%")
-    if word in TIME_UNITS and not (len(word) == 1 and not tokens.joins(end)):
-        return _read_duration(tokens, at, found, end)
-    code = SIGNS.get(word) or _CURRENCIES.get(word) or (tokens.said(end) if tokens.said(end) in _CODES else "")
-    if code:
-        certainty = 0.6 if "pound" in word else 0.9 if word in _DOUBTFUL or word in SHARED_SIGNS else 1.0
-        return Reading("money", at, end + 1, Decimal(value), min(found.certainty, certainty), code)
-    if word in _CENTS:
-        return Reading("money", at, end + 1, Decimal(value) / 100, min(found.certainty, 0.6), _CENTS[word])
-    if word == "°" and words[end + 1] in ("c", "f"):
-        return Reading("quantity", at, end + 2, _plain(value), found.certainty, f"°{words[end + 1].upper()}")
-    if word == "km" and words[end + 1 : end + 3] == ["/", "h"]:
-        return Reading("quantity", at, end + 3, _plain(value), found.certainty, "km/h")
-    if word in _UNITS:
-        unit = _UNITS[word]
-        if unit == "°" and words[end + 1] in ("celsius", "fahrenheit"):
-            return Reading("quantity", at, end + 2, _plain(value), found.certainty, _UNITS[words[end + 1]])
-        return Reading("quantity", at, end + 1, _plain(value), found.certainty, unit)
-    if isinstance(value, int) and word == "m":
-        return None
-    return None
+        number.kind, number.unit, number.end = "percent", "%", end + 1 + (word == "per")
+    elif word in TIME_UNITS and (len(word) > 1 or tokens.joins(end)):
+        _read_duration(tokens, number, end)
+        return True
+    elif (code := tokens.code(end)) or word in _CENTS:
+        is_shared = word in SHARED_SIGNS or word.rstrip("s") in ("dollar", "franc")
+        certainty = 0.6 if word in _CENTS or "pound" in word else 0.9 if is_shared else 1.0
+        number.kind, number.unit, number.end = "money", code or _CENTS[word], end + 1
+        number.value = Decimal(value) if code else Decimal(value) / 100
+        number.certainty = min(number.certainty, certainty)
+        return True
+    elif word in _UNITS:
+        number.kind, number.unit, number.end = "quantity", _UNITS[word], end + 1
+        if number.unit == "°" and _UNITS.get(words[end + 1], "")[:1] == "°":
+            number.unit, number.end = _UNITS[words[end + 1]], end + 2
+        elif number.unit == "km" and words[end + 1 : end + 3] == ["/", "h"]:
+            number.unit, number.end = "km/h", end + 3
+    else:
+        return False
+    number.value = value if isinstance(value, int) else float(value)
+    return True
 
 
-def _read_duration(tokens: Tokens, at: int, found: Number, end: int) -> Reading:
+def _read_duration(tokens: Tokens, number: Reading, at: int) -> None:
     """Read one or more counted units, larger ones first: an hour and a half, 1 h 30 min, 2h30."""
-    words = tokens.words
-    first = unit = TIME_UNITS[words[end]]
-    seconds = SECONDS[unit] * found.value
-    months = CALENDAR.get(unit, 0) * found.value
-    end += 1
-    if words[end : end + 3] == ["and", "a", "half"]:
-        seconds, months, end = (
-            seconds + Decimal(SECONDS[unit]) / 2,
-            months + CALENDAR.get(unit, 0) * _PARTS["½"],
-            end + 3,
-        )
+    words, end = tokens.words, at + 1
+    unit = first = TIME_UNITS[words[at]]
+    count = number.value
+    if words[end : end + 3] == _HALF:
+        count, end = count + _PARTS["½"], end + 3
+    seconds, months = SECONDS[unit] * count, count * CALENDAR.get(unit, 0)
     for _ in range(3):
         place = end + (words[end] in ("and", ","))
-        more = _read_figures(tokens, place) if words[place][:1].isdecimal() else _read_words(tokens, place)
-        if more is None or more.is_ordinal:
+        more = read_number(tokens, place)
+        if more is None or more.unit:
             break
-        smaller = TIME_UNITS.get(words[more.end], "")
-        if not smaller and unit == "hour" and words[end - 1] == "h" and tokens.joins(place):
-            smaller, behind = "minute", more.end  # 2h30
-        else:
-            behind = more.end + 1
+        is_short = words[end - 1] == "h" and tokens.joins(place)  # 2h30
+        smaller = TIME_UNITS.get(words[more.end], "minute" if is_short else "")
         if not smaller or SECONDS[smaller] >= SECONDS[unit]:
             break
-        seconds, months, unit = seconds + SECONDS[smaller] * more.value, Decimal(0), smaller
-        end = behind
-    certainty = min(found.certainty, 0.7 if first in CALENDAR else 1.0)
-    value = timedelta(seconds=float(seconds))
-    how = f"{first}:{int(months)}" if months and months == int(months) else first if unit == first else unit
-    return Reading("duration", at, end, value, certainty, first, how=how)
+        end = more.end + (words[more.end] in TIME_UNITS)
+        seconds, months, unit = seconds + SECONDS[smaller] * more.value, 0, smaller
+    number.kind, number.end, number.unit = "duration", end, first
+    number.value = timedelta(seconds=float(seconds))
+    number.months = int(months) if months == int(months) else 0
+    number.is_small = SECONDS[unit] < SECONDS["day"]
+    number.certainty = min(number.certainty, 0.7 if first in CALENDAR else 1.0)
 
 
-def add_to(moment: date | datetime, duration: Reading, sign: int) -> date | datetime:
+def add(moment: _Moment, duration: Reading, sign: int) -> _Moment:
     """Add a duration to a date or an aware datetime; months keep the day, hours pass in real time."""
-    unit, _, months = duration.how.partition(":")
-    if months:
-        whole = moment.year * 12 + moment.month - 1 + sign * int(months)
-        year, month = whole // 12, whole % 12 + 1
-        return moment.replace(year=year, month=month, day=min(moment.day, month_length(year, month)))
-    if isinstance(moment, datetime) and unit in _SMALL:
-        from_utc = moment.astimezone(UTC) + sign * duration.value
-        return from_utc.astimezone(moment.tzinfo)
-    return moment + sign * duration.value
-
-
-def is_small(duration: Reading) -> bool:
-    """Return True for hours and less, which lead from one time to another."""
-    return duration.how.partition(":")[0] in _SMALL
+    if duration.months:
+        year, month = divmod(moment.year * 12 + moment.month - 1 + sign * duration.months, 12)
+        return moment.replace(year=year, month=month + 1, day=min(moment.day, month_length(year, month + 1)))
+    change: timedelta = sign * duration.value
+    if duration.is_small and isinstance(moment, datetime):
+        return (moment.astimezone(UTC) + change).astimezone(moment.tzinfo)
+    return moment + change
 
 
 def month_length(year: int, month: int) -> int:
@@ -436,5 +318,5 @@ def month_length(year: int, month: int) -> int:
 
 
 STARTS: Final = frozenset(
-    (*CARDINALS, *ORDINALS, *_PARTS, *SIGNS, "a", "an", "half", "-", "−", "minus", *map(str.lower, _CODES))
+    (*CARDINALS, *ORDINALS, *_PARTS, *_CURRENCIES, *map(str.lower, _CODES), *["a", "an", "half", "-", "−", "minus"])
 )

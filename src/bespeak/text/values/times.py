@@ -9,707 +9,104 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
+from bespeak.text.language.sentence import listed, names, word_set
 from bespeak.text.values.numbers import (
     CALENDAR,
     CARDINALS,
-    ENDINGS,
     ORDINALS,
     SECONDS,
     Reading,
     Tokens,
-    add_to,
-    is_small,
+    add,
     month_length,
     read_amount,
     read_number,
-)
+)  # fmt: skip
 
-_MONTHS: Final = {
-    name: number
-    for number, names in enumerate(
-        "january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sep sept|october oct|"
-        "november nov|december dec".split("|"),
-        1,
-    )
-    for name in names.split()
-}
-_WEEKDAYS: Final = {
-    name: number
-    for number, names in enumerate(
-        "monday mon|tuesday tue tues|wednesday wed weds|thursday thu thur thurs|friday fri|saturday sat|sunday sun".split(
-            "|"
-        )
-    )
-    for name in (*names.split(), f"{names.split()[0]}s")
-}
-_HOMONYMS: Final = frozenset("may march mar sat sun wed mon fri dec jan".split())  # words with other meanings
-_HOLIDAYS: Final = {
-    "new year's eve": (12, 31), "new year's day": (1, 1), "new year's": (1, 1), "christmas eve": (12, 24),
-    "christmas day": (12, 25), "christmas": (12, 25), "boxing day": (12, 26), "halloween": (10, 31),
-    "valentine's day": (2, 14), "new year": (1, 1),
-}  # fmt: skip
-_HOLIDAY_STARTS: Final = frozenset(name.split()[0] for name in _HOLIDAYS)
-_DAYS: Final = {"today": 0, "tonight": 0, "tomorrow": 1, "tmrw": 1, "tmr": 1, "yesterday": -1}
-_PARTS: Final = {
-    "morning": (6, 12), "afternoon": (12, 18), "evening": (18, 22), "night": (20, 23), "noon": (12, 13),
-    "lunchtime": (12, 14),
-}  # fmt: skip
+_MONTHS: Final = {word: int(number) for word, number in names("months").items()}
+_WEEKDAYS: Final = {word: int(number) for word, number in names("weekdays").items()}
+_HOMONYMS: Final = word_set("may march mar sat sun wed mon fri dec jan")  # words with other meanings
+_DAYS: Final = {"today": 0, "tonight": 0, "tomorrow": 1, "tmrw": 1, "yesterday": -1}
+_PARTS: Final = {"morning": (6, 12), "afternoon": (12, 18), "evening": (18, 22), "night": (20, 23)}
 _HOURS: Final = {"noon": time(12), "midday": time(12), "midnight": time(0)}
-_TURNS: Final = {
-    "this": 0,
-    "next": 1,
-    "last": -1,
-    "past": -1,
-    "coming": 0,
-    "upcoming": 0,
-    "previous": -1,
-    "following": 1,
-}
-_EDGES: Final = {"start": 0, "beginning": 0, "middle": 1, "mid": 1, "end": 2}
-_BEFORE_TIME: Final = frozenset("at @ around about by until till before after from between since circa".split())
-_BEFORE_DATE: Final = frozenset(
-    "on by until till from since before after between to through of in for and due - –".split()
-)
-_JOINTS: Final = frozenset((",", "at", "@", "around", "about", "by", "-"))
-_CLOSING: Final = frozenset(
-    "on for in with and or at to of until till from by please if is are was but so then via using as today tomorrow "
-    "tonight this next o'clock around near because when while am pm that not after before - – — , . ; : ! ? ) ( \" '".split()
-)  # words and signs behind a number that counts nothing
-_TO: Final = frozenset(("to", "until", "till", "through", "thru", "-", "–", "—"))
-_MORNING: Final = frozenset("breakfast morning mornings sunrise dawn wake alarm am jog commute school".split())
-_EVENING: Final = frozenset(
-    "dinner supper evening evenings tonight night nights drinks cocktails concert party movie film show theatre theater "
-    "cinema pm sunset restaurant bar".split()
-)
-_MIDDAY: Final = frozenset(("lunch", "brunch", "afternoon", "afternoons", "tea"))
+_HOLIDAYS: Final = {
+    ("new", "year's", "eve"): (12, 31), ("new", "year's", "day"): (1, 1), ("new", "year's"): (1, 1),
+    ("christmas", "eve"): (12, 24), ("christmas", "day"): (12, 25), ("christmas",): (12, 25),
+    ("boxing", "day"): (12, 26), ("halloween",): (10, 31), ("valentine's", "day"): (2, 14),
+}  # fmt: skip
+_LAST: Final = ("last", "past", "previous")
+_TURNS: Final = {"this": 0, "coming": 0, "upcoming": 0, "next": 1, "following": 1} | dict.fromkeys(_LAST, -1)
+_PLACES: Final = {"start": 0, "beginning": 0, "middle": 1, "mid": 1, "end": 2}
+_BEFORE_TIME: Final = word_set("at @ around about by until till before after from between since")
+_BEFORE_DAY: Final = word_set(", on by until till from since before after between to through - –")
+_BEFORE_DATE: Final = _BEFORE_DAY | word_set("the of in for and")
+_BEFORE_MONTH: Final = word_set("in of during until by since through till")
+_JOINTS: Final = word_set(", at @ around about by")
+_CLOSING: Final = listed("behind-numbers")  # words behind a number that counts nothing
+_TO: Final = word_set("to until till through thru - – —")
+_HABITS: Final = names("parts-of-the-day")  # words that tell which part of the day a text speaks of
 _STAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d\d:?\d\d)?(?!\w)")
 _FIGURES: Final = re.compile(
-    r"(?P<y>\d{4})(?P<s>[-/.])(?P<m>\d\d?)(?P=s)(?P<d>\d\d?)(?![\w/-])"
-    r"|(?P<a>\d\d?)(?P<t>[-/.])(?P<b>\d\d?)(?P=t)(?P<c>\d{4}|\d\d)(?![\w/-])"
-    r"|(?P<e>\d\d?)/(?P<f>\d\d?)(?![\w/%-])"
+    r"(?:(?P<y>\d{4})([-/.])(?P<m>\d\d?)\2(?P<d>\d\d?)|(?P<a>\d\d?)(?P<s>[-/.])(?P<b>\d\d?)(?:(?P=s)(?P<c>\d{4}|\d\d))?)"
+    r"(?![\w/%]|[-.]\d)"
 )
 
 
 class Times:
-    """Readers of dates and times in one text. `now` is the clock, `order` the one of day and month in figures."""
+    """Dates and times of one text. `now` is the clock, `order` that of day and month in figures."""
 
     def __init__(self, tokens: Tokens, now: datetime, order: str | None) -> None:
         self.tokens, self.words = tokens, tokens.words
         self.now, self.today, self.order = now, now.date(), order
-        said = set(tokens.words)
-        self._context = (bool(said & _MORNING), bool(said & _MIDDAY), bool(said & _EVENING))
+        self._lead = {"at", "@"} | ({"for"} if "alarm" in tokens.words else set())
+        self._habits = {_HABITS[word] for word in tokens.words if word in _HABITS}
 
     def read(self, at: int, *, is_time: bool = False) -> Reading | None:
-        """Read a date, a time, or both in either order. A bare number is a time if `is_time` or a word tells so."""
+        """Read a date, a time, or both in either order. A bare number is a time if `is_time` or a word says so."""
         day = self._read_day(at)
         if day is not None:
-            return self._with_clock(day) if day.kind == "date" else day
+            return self._add_clock(day) if day.kind == "date" else day
         clock = self._read_clock(at, is_time=is_time)
-        return None if clock is None else self.with_day(clock)
-
-    def _with_clock(self, day: Reading) -> Reading:
-        words, end = self.words, day.end
-        part = self._read_part(end)
-        if part is not None:
-            day.unit, day.end = part
-            end = day.end
-        joint = words[end] if words[end] in _JOINTS else ""
-        place = end + (joint != "")
-        if joint == "," and words[place] in _JOINTS:
-            joint, place = words[place], place + 1
-        clock = self._read_clock(place, is_time=joint in _BEFORE_TIME)
-        if clock is None or (joint in ("-", "by") and clock.is_open):
-            return day
-        return self._join(day, clock, day.start, clock.end)
-
-    def with_day(self, clock: Reading) -> Reading:
-        """Add the date behind a time or a range of times, if there is one."""
-        words, place = self.words, clock.end
-        part = self._read_part(place)
-        if part is not None:
-            clock.unit, clock.end = part
-            place = clock.end
-        place += words[place] == ","
-        place += words[place] in ("on", "of")
-        day = self._read_day(self.skip_article(place))
-        if day is None or day.kind != "date":
-            return clock
-        later = self._read_part(day.end)
-        if later is not None:
-            day.unit, day.end = later
-        return self._join(day, clock, clock.start, day.end)
-
-    def _join(self, day: Reading, clock: Reading, start: int, end: int) -> Reading:
-        joined = replace(
-            clock, kind="datetime", start=start, end=end, day=day.day, how=day.how, unit=clock.unit or day.unit,
-            certainty=min(day.certainty, clock.certainty),
-        )  # fmt: skip
-        if clock.ends is not None:
-            first, last = (replace(one, kind="datetime", day=day.day, unit=joined.unit) for one in clock.ends)
-            joined.kind, joined.ends = "range", (first, last)
-        return joined
-
-    def skip_article(self, at: int) -> int:
-        """Return the place behind an article."""
-        return at + 1 if self.words[at] == "the" else at
-
-    def closes(self, at: int) -> bool:
-        """Return True if the word here is not one that a number before it counts."""
-        word = self.words[at]
-        return not word or word in _CLOSING or word in _DAYS or word in _WEEKDAYS or not word[0].isalnum()
-
-    def _read_part(self, at: int) -> tuple[str, int] | None:
-        words = self.words
-        place = at
-        if words[place] == "at" and words[place + 1] == "night":
-            place += 1
-        elif words[place : place + 2] == ["in", "the"]:
-            place += 2
-        elif words[place] == "tonight":
-            return None
-        return (words[place], place + 1) if words[place] in _PARTS else None
-
-    # Times of day
-
-    def _read_clock(self, at: int, *, is_time: bool = False) -> Reading | None:
-        words = self.words
-        if words[at] in _HOURS:
-            return Reading("time", at, at + 1, clock=_HOURS[words[at]], certainty=0.95)
-        is_time = is_time or (at > 0 and words[at - 1] in ("at", "@"))
-        return self._read_relative(at, is_time) or self._read_hour(at, is_time)
-
-    def _read_relative(self, at: int, is_time: bool) -> Reading | None:
-        """Read half past six, quarter to seven, ten past five."""
-        words = self.words
-        place = at + (words[at] == "a")
-        if words[place] in ("half", "quarter"):
-            minutes, place = 30 if words[place] == "half" else 15, place + 1
-        else:
-            found = read_number(self.tokens, place)
-            if found is None or found.is_ordinal or found.value not in (5, 10, 15, 20, 25):
-                return None
-            minutes, place = int(found.value), found.end
-            place += words[place] == "minutes"
-        direction = words[place]
-        if direction not in ("past", "to", "before", "after") or (direction == "before" and not is_time):
-            return None
-        if direction == "after" or (direction == "to" and minutes == 30):
-            return None
-        hour = self._read_hour(place + 1, is_time=True)
-        if hour is None or hour.clock is None or hour.clock.minute or hour.clock.hour == 0:
-            return None
-        plain = words[at].isdecimal() or words[at] in CARDINALS
-        if (
-            plain
-            and direction == "to"
-            and hour.is_open
-            and not is_time
-            and words[hour.end : hour.end + 1] != ["o'clock"]
-        ):
-            return None  # five to ten guests
-        total = hour.clock.hour * 60 + (minutes if direction == "past" else -minutes)
-        return replace(hour, start=at, clock=time(total // 60 % 24, total % 60))
-
-    def _read_hour(self, at: int, is_time: bool) -> Reading | None:
-        figures = self._read_figures(at)
-        if figures is None:
-            return None
-        hour, minute, end, exact = figures
-        words, word = self.words, self.words[figures[2]]
-        half = word.replace(".", "")
-        said = half in ("am", "pm") and hour <= 12 and hour > 0 and word != "a"
-        if said:
-            hour, end = hour % 12 + (12 if half == "pm" else 0), end + 1
-        elif word in ("o'clock", "oclock"):
-            is_time, end = True, end + 1
-        elif not exact and not self._tells_time(at, end, is_time):
-            return None
-        if hour > 23 or minute > 59:
-            return None
-        zoned = words[end] in ("utc", "gmt", "z")
-        clock = time(hour, minute, tzinfo=UTC if zoned else None)
-        full = self.words[at].startswith("0") or hour > 12 or hour == 0
-        certainty = 0.98 if said or (exact and full) else 0.9
-        return Reading("time", at, end + zoned, clock=clock, certainty=certainty, is_open=not said and not full)
-
-    def _tells_time(self, at: int, end: int, is_time: bool) -> bool:
-        words = self.words
-        if words[at][:1].isdecimal() and not words[at].isdecimal() and not (is_time and "." in words[at]):
-            return False
-        if words[end] == "tonight" or (words[end : end + 2] == ["in", "the"] and words[end + 2] in _PARTS):
-            return True
-        return is_time and self.closes(end) and not (words[end] in ("-", ".") and self.tokens.joins(end + 1))
-
-    def _read_figures(self, at: int) -> tuple[int, int, int, bool] | None:
-        """Return hour, minute, the place behind, and whether the form itself says that it is a time."""
-        words, joins = self.words, self.tokens.joins
-        word = words[at]
-        if word.isdecimal() and len(word) <= 2:
-            minutes = words[at + 2]
-            if words[at + 1] == ":" and joins(at + 1) and joins(at + 2) and len(minutes) == 2 and minutes.isdecimal():
-                end = at + 3
-                if words[end] == ":" and joins(end) and joins(end + 1) and words[end + 1].isdecimal():
-                    end += 2
-                return int(word), int(minutes), end, True
-            return int(word), 0, at + 1, False
-        hour, point, minute = word.partition(".")
-        if point and len(minute) == 2 and len(hour) <= 2 and hour.isdecimal() and minute.isdecimal():
-            return int(hour), int(minute), at + 1, False
-        if not 0 < CARDINALS.get(word, 0) <= 12:
-            return None
-        end = at + 1
-        found = read_number(self.tokens, end) if words[end] in CARDINALS else None
-        if found is not None and 10 <= found.value < 60 and not found.is_ordinal:
-            return CARDINALS[word], int(found.value), found.end, False
-        return CARDINALS[word], 0, end, False
-
-    # Days
-
-    def _read_day(self, at: int) -> Reading | None:
-        word = self.words[at]
-        if word in _DAYS:
-            unit = "evening" if word == "tonight" else ""
-            return self._day(at, at + 1, self.today + timedelta(_DAYS[word]), unit=unit)
-        if word in _WEEKDAYS:
-            return self._read_weekday(at)
-        if word in _MONTHS:
-            return self._read_month(at)
-        if word in _TURNS:
-            return self._read_turn(at)
-        if word[:1].isdecimal() or word in ORDINALS:
-            return self._read_numbered(at)
-        for reader, starts in _STARTS:
-            if word in starts:
-                return reader(self, at)
-        return None
-
-    def _day(self, start: int, end: int, day: date, certainty: float = 1.0, how: str = "", unit: str = "") -> Reading:
-        return Reading("date", start, end, day=day, certainty=certainty, how=how, unit=unit)
-
-    def _period(self, start: int, end: int, first: date, last: date, certainty: float, unit: str) -> Reading:
-        return Reading("range", start, end, (first, last), certainty, unit)
-
-    def _follows(self, at: int) -> bool:
-        """Return True if the word before tells that a date follows."""
-        return at > 0 and (self.words[at - 1] in _BEFORE_DATE or self.words[at - 1] in ("the", ","))
-
-    def _read_weekday(self, at: int) -> Reading | None:
-        words, word = self.words, self.words[at]
-        end = at + 1 + (words[at + 1] == "." and len(word) < 5 and self.tokens.joins(at + 1) and words[at + 2] != "")
-        if word in _HOMONYMS and not (self._follows(at) or words[end] in ("at", ",") or words[end] in _MONTHS):
-            return None
-        wanted = _WEEKDAYS[word]
-        place = self.skip_article(end + (words[end] == ","))
-        if words[place : place + 1] != [""] and (words[place] in _MONTHS or words[place][:1].isdecimal()):
-            day = self._read_month(place) if words[place] in _MONTHS else self._read_numbered(place)
-            if day is not None and day.kind == "date" and day.day is not None:
-                return replace(day, start=at, certainty=day.certainty if day.day.weekday() == wanted else 0.5)
-        place = end + (words[end] in ("of", "the"))
-        if words[place] in ("next", "this", "last") and words[place + 1] == "week":
-            monday = self.today - timedelta(self.today.weekday() - 7 * _TURNS[words[place]])
-            return self._day(at, place + 2, monday + timedelta(wanted))
-        ahead = (wanted - self.today.weekday()) % 7
-        if at and words[at - 1] == "since":
-            return self._day(at, end, self.today - timedelta((7 - ahead) % 7 or 7), 0.9, "past")
-        return self._day(at, end, self.today + timedelta(ahead), 0.95 if ahead else 0.7, "weekday")
-
-    def _read_turn(self, at: int) -> Reading | None:
-        """Read this, next and last with a weekday, a period, a part of the day, or a count of units."""
-        words, turn = self.words, _TURNS[self.words[at]]
-        word = words[at + 1]
-        if word in _WEEKDAYS:
-            ahead = (_WEEKDAYS[word] - self.today.weekday()) % 7
-            if turn < 0:
-                return self._day(at, at + 2, self.today - timedelta((7 - ahead) % 7 or 7), 0.9, "past")
-            if turn == 0:
-                return self._day(at, at + 2, self.today + timedelta(ahead), 0.95)
-            is_near = 0 < ahead < 7 - self.today.weekday()  # people differ within the same week
-            return self._day(at, at + 2, self.today + timedelta(ahead or 7), 0.8 if is_near else 0.9)
-        if word in _PARTS and turn <= 0:
-            return self._day(at, at + 2, self.today + timedelta(turn), 0.95, unit=word)
-        if word in _MONTHS:
-            year = self.today.year + (_MONTHS[word] < self.today.month) + (turn if turn < 0 else 0)
-            year += turn < 0 and _MONTHS[word] < self.today.month and -1 + 1
-            first = date(year, _MONTHS[word], 1)
-            return self._period(at, at + 2, first, _last_day(first), 0.7, "month")
-        if word in ("week", "weekend", "month", "year", "quarter"):
-            first, last = self._turn(word, turn)
-            return self._period(at, at + 2, first, last, 0.7 if word != "weekend" or turn == 0 else 0.6, word)
-        count = read_amount(self.tokens, at + 1) if turn else None
-        if count is None or count.kind != "duration":
-            return None
-        return self._read_span(at, count, turn)
-
-    def _read_span(self, at: int, count: Reading, turn: int) -> Reading:
-        if is_small(count):
-            moment = self.now.replace(microsecond=0)
-            ends: tuple[date, date] = (moment, add_to(moment, count, turn))
-        else:
-            ends = (self.today, add_to(self.today, count, turn))
-        return Reading("range", at, count.end, ends if turn > 0 else ends[::-1], 0.8, count.unit)
-
-    def _turn(self, period: str, turn: int) -> tuple[date, date]:
-        today = self.today
-        if period == "week":
-            first = today - timedelta(today.weekday() - 7 * turn)
-            return first, first + timedelta(6)
-        if period == "weekend":
-            first = today - timedelta(today.weekday() - 5 - 7 * turn)
-            return first, first + timedelta(1)
-        months = CALENDAR[period]
-        whole = ((today.year * 12 + today.month - 1) // months + turn) * months
-        first = date(whole // 12, whole % 12 + 1, 1)
-        last = whole + months - 1
-        return first, _last_day(date(last // 12, last % 12 + 1, 1))
-
-    def _read_month(self, at: int) -> Reading | None:
-        """Read May 3, May 3rd 2027, May 2027, in May."""
-        words, month = self.words, _MONTHS[self.words[at]]
-        end = at + 1 + (words[at + 1] == "." and len(words[at]) < 5 and self.tokens.joins(at + 1))
-        place = self.skip_article(end)
-        found = read_number(self.tokens, place) if words[place] in ORDINALS or words[place][:1].isalnum() else None
-        if found is not None and 1 <= found.value <= 31 and (found.is_ordinal or words[place].isdecimal()):
-            return self._dated(at, found.end, month, int(found.value))
-        year = self._read_year(end)
-        if year is not None:
-            first = date(year[0], month, 1)
-            return self._period(at, year[1], first, _last_day(first), 0.9, "month")
-        before = words[at - 1] if at else ""
-        named = before in ("in", "of", "during", "until", "by", "since", "through", "till")
-        if not named and (words[at] in _HOMONYMS or not self.tokens.said(at)[:1].isupper()):
-            return None
-        first = date(self.today.year + (month < self.today.month), month, 1)
-        return self._period(at, end, first, _last_day(first), 0.7 if named else 0.4, "month")
-
-    def _read_year(self, at: int) -> tuple[int, int] | None:
-        words = self.words
-        place = at + (words[at] in (",", "of"))
-        word = words[place]
-        if (
-            len(word) == 4
-            and word.isdecimal()
-            and 1900 <= int(word) <= 2199
-            and not self.tokens.joins(place + 1) | (words[place + 1] == ":")
-        ):
-            return int(word), place + 1
-        if (
-            len(word) == 4
-            and word.isdecimal()
-            and 1900 <= int(word) <= 2199
-            and words[place + 1] in (",", ".", "?", "!", ")")
-        ):
-            return int(word), place + 1
-        return None
-
-    def _dated(self, start: int, end: int, month: int, day: int) -> Reading | None:
-        year = self._read_year(end)
-        if year is not None:
-            if day > month_length(year[0], month):
-                return None
-            return self._day(start, year[1], date(year[0], month, day), how="year")
-        found = self._next_date(month, day)
-        return None if found is None else self._day(start, end, found, 0.95, "month")
-
-    def _next_date(self, month: int, day: int) -> date | None:
-        """Return the next such date, today included; 29 February may be years ahead."""
-        for year in range(self.today.year, self.today.year + 9):
-            if 1 <= day <= month_length(year, month) and date(year, month, day) >= self.today:
-                return date(year, month, day)
-        return None
-
-    def _read_numbered(self, at: int) -> Reading | None:
-        """Read 3rd of May, 3 May 2027, the 9th, 2027-05-03, 3/5, two days ago, first Monday of May."""
-        words = self.words
-        figures = self._read_figured(at) if words[at][0].isdecimal() else None
-        if figures is not None:
-            return figures
-        found = read_number(self.tokens, at)
-        if found is None:
-            return None
-        place = found.end
-        if found.is_ordinal and words[place] in _WEEKDAYS and words[place + 1] in ("of", "in") and found.value <= 5:
-            return self._read_nth(at, int(found.value), place)
-        if not 1 <= found.value <= 31 or (found.is_word and not found.is_ordinal):
-            return None
-        place = self.skip_article(place + (words[place] == "of")) + (
-            words[place] == "-" and words[place + 1] in _MONTHS
-        )
-        if words[place] in _MONTHS and (words[place] != "may" or words[place + 1] not in ("i", "we", "be")):
-            end = place + 1 + (words[place + 1] == "." and len(words[place]) < 4 and words[place + 2].isdecimal())
-            return self._dated(at, end, _MONTHS[words[place]], int(found.value))
-        if words[place] in ("this", "next") and words[place + 1] == "month":
-            first, last = self._turn("month", _TURNS[words[place]])
-            return self._day(at, place + 2, first.replace(day=int(found.value))) if found.value <= last.day else None
-        before = words[at - 1] if at else ""
-        if found.is_ordinal and not found.is_word and before in ("the", "on", "by") and self.closes(found.end):
-            return self._of_month(at, found.end, int(found.value))
-        return None
-
-    def _of_month(self, at: int, end: int, day: int) -> Reading:
-        first = self.today.replace(day=1)
-        while day > month_length(first.year, first.month) or first.replace(day=day) < self.today:
-            first = _last_day(first) + timedelta(1)
-        return self._day(at, end, first.replace(day=day), 0.8, "day")
-
-    def _read_nth(self, at: int, number: int, place: int) -> Reading | None:
-        inside = self._read_day(self.skip_article(place + 2))
-        if inside is None or inside.kind != "range" or inside.unit != "month":
-            return None
-        first: date = inside.value[0]
-        day = first + timedelta((_WEEKDAYS[self.words[place]] - first.weekday()) % 7 + 7 * number - 7)
-        return self._day(at, inside.end, day, 0.9) if day <= inside.value[1] else None
-
-    def _read_figured(self, at: int) -> Reading | None:
-        tokens = self.tokens
-        text, start = tokens.text, tokens.starts[at]
-        if stamp := _STAMP.match(text, start):
-            moment = datetime.fromisoformat(stamp[0])
-            end = bisect_left(tokens.starts, stamp.end())
-            return Reading("datetime", at, end, day=moment.date(), clock=moment.timetz())
-        found = _FIGURES.match(text, start)
-        if found is None:
-            return None
-        end = bisect_left(tokens.starts, found.end())
-        if tokens.ends[end - 1] != found.end():
-            return None
-        if found["y"]:
-            return self._day(at, end, date(int(found["y"]), int(found["m"]), int(found["d"])), how="year")
-        if found["c"]:
-            year = int(found["c"]) + (2000 if len(found["c"]) == 2 else 0)
-            month, day, certainty = self._order(int(found["a"]), int(found["b"]), is_point=found["t"] == ".")
-            if found["t"] != "/" and len(found["c"]) == 2:
-                return None  # a version, or a code
-            return self._day(at, end, date(year, month, day), certainty, "year")
-        if found[0] == "24/7" or found["f"] == "0":
-            return None
-        month, day, certainty = self._order(int(found["e"]), int(found["f"]), is_point=False)
-        next_date = self._next_date(month, day) if month <= 12 else None
-        told = self._follows(at) or not self.closes(end)
-        return (
-            None if next_date is None else self._day(at, end, next_date, certainty * (0.95 if told else 0.8), "month")
-        )
-
-    def _order(self, first: int, second: int, *, is_point: bool) -> tuple[int, int, float]:
-        """Return month, day and certainty. Dates with points name the day first."""
-        if first > 12 or second > 12 or first == second:
-            return (second, first, 0.95) if first > 12 else (first, second, 0.95)
-        if self.order == "DMY" or (is_point and self.order is None):
-            return second, first, 0.9
-        return first, second, 0.9 if self.order == "MDY" else 0.5
-
-    def _read_in(self, at: int) -> Reading | None:
-        """Read in two hours, in 2027."""
-        words = self.words
-        year = self._read_year(at + 1)
-        if year is not None and words[at + 1] != "," and self.closes(year[1]):
-            return self._period(at + 1, year[1], date(year[0], 1, 1), date(year[0], 12, 31), 0.7, "year")
-        place = at + 1
-        while words[place] in ("about", "around", "exactly", "the"):
-            place += 1
-        if words[at + 1] == "the":
-            return None
-        count = read_amount(self.tokens, place)
-        return self._moved(at, count.end, count, 1) if count is not None and count.kind == "duration" else None
-
-    def moved_by(self, count: Reading) -> Reading | None:
-        """Read two days ago, an hour from now, a week from Friday, two days after Christmas."""
-        words, end = self.words, count.end
-        word = words[end]
-        if word in ("ago", "hence"):
-            return self._moved(count.start, end + 1, count, -1 if word == "ago" else 1)
-        if word not in ("from", "after", "before"):
-            return None
-        if words[end + 1] in ("now", "today") and word == "from":
-            return self._moved(count.start, end + 2, count, 1)
-        base = self.read(self.skip_article(end + 1))
-        if base is None or base.kind != "date" or base.day is None or is_small(count):
-            return None
-        day = add_to(base.day, count, -1 if word == "before" else 1)
-        return self._day(count.start, base.end, day, min(0.95, base.certainty))
-
-    def _moved(self, start: int, end: int, count: Reading, sign: int) -> Reading:
-        certainty = max(count.certainty, 0.9)
-        if not is_small(count):
-            return self._day(start, end, add_to(self.today, count, sign), certainty)
-        moment = add_to(self.now.replace(microsecond=0), count, sign)
-        assert isinstance(moment, datetime)
-        return Reading("datetime", start, end, day=moment.date(), clock=moment.timetz(), certainty=certainty)
-
-    def _read_after(self, at: int) -> Reading | None:
-        """Read day after tomorrow, day before yesterday."""
-        words = self.words
-        if words[at + 1] == "after" and words[at + 2] in ("tomorrow", "tmrw"):
-            return self._day(at, at + 3, self.today + timedelta(2))
-        if words[at + 1] == "before" and words[at + 2] == "yesterday":
-            return self._day(at, at + 3, self.today - timedelta(2))
-        return None
-
-    def _read_weekend(self, at: int) -> Reading:
-        first, last = self._turn("weekend", 0)
-        return self._period(at, at + 1, first, last, 0.7, "weekend")
-
-    def _read_edge(self, at: int) -> Reading | None:
-        """Read end of the month, beginning of next week, mid May."""
-        words, edge = self.words, _EDGES[self.words[at]]
-        place = at + 1 + (words[at + 1] in ("of", "-"))
-        if words[at] != "mid" and words[at + 1] != "of":
-            return None
-        if words[place] == "the" and words[place + 1] in ("week", "month", "year", "quarter"):
-            period, end = self._turn(words[place + 1], 0), place + 2
-        else:
-            inside = self._read_day(self.skip_article(place))
-            if inside is None or inside.kind != "range" or isinstance(inside.value[0], datetime):
-                return None
-            period, end = inside.value, inside.end
-        first, last = period
-        middle = first + (last - first) // 2
-        return self._day(at, end, (first, middle, last)[edge], 0.7 if edge != 1 else 0.5)
-
-    def _read_holiday(self, at: int) -> Reading | None:
-        for count in (3, 2, 1):
-            holiday = _HOLIDAYS.get(" ".join(self.words[at : at + count]))
-            if holiday is not None:
-                return self._dated(at, at + count, *holiday)
-        return None
-
-    def _read_day_part(self, at: int) -> Reading | None:
-        """Read in the evening, where no date is named."""
-        words = self.words
-        if at < 2 or words[at - 1] != "the" or words[at - 2] not in ("in", "during"):
-            return None
-        first, last = _PARTS[words[at]]
-        return Reading("range", at, at + 1, (time(first), time(last)), 0.6, words[at])
-
-    # Ranges and the end of reading
+        return clock and self._add_day(clock)
 
     def read_range(self, first: Reading) -> Reading | None:
-        """Read the other end of a range behind its first end, and give each what only the other says."""
-        words, end = self.words, first.end
-        before = words[first.start - 1] if first.start else ""
-        before = words[first.start - 2] if before == "the" and first.start > 1 else before
-        if words[end] not in _TO and not (words[end] == "and" and before == "between"):
+        """Read the second end of a range behind its first one, and give each what only the other says."""
+        words = self.words
+        at = first.start - (first.start > 0 and words[first.start - 1] == "the")
+        before = words[at - 1] if at else ""
+        if words[first.end] not in _TO and not (words[first.end] == "and" and before == "between"):
             return None
-        at = self.skip_article(end + 1)
-        last = self.read(at, is_time=first.clock is not None) or read_amount(self.tokens, at)
-        if last is None:
+        place = self._skip_the(first.end + 1)
+        last = self.read(place, is_time=first.clock is not None) or read_amount(self.tokens, place)
+        found = last and self._merge(first, last, is_told=before in ("from", "between"))
+        return self._add_day(found) if found and found.ends and found.ends[0].kind == "time" else found
+
+    def read_hours(self, day: Reading) -> Reading | None:
+        """Read the times behind a day: Friday from 3 to 5."""
+        at = day.end + (self.words[day.end] == ",")
+        first = self._read_clock(at + 1, is_time=True) if self.words[at] in ("from", "between") else None
+        hours = first and self.read_range(first)
+        if not hours or not hours.ends or hours.ends[0].kind != "time":
             return None
-        return self._merge(first, last, is_told=before in ("from", "between"))
+        return self._join(day, hours, day.start, hours.end)
 
-    def _merge(self, first: Reading, last: Reading, *, is_told: bool) -> Reading | None:
-        first, last = self._lend(first, last)
-        if first.kind != last.kind or first.kind == "range" or first.unit == "ordinal" != last.unit:
+    def read_moved(self, count: Reading) -> Reading | None:
+        """Read two days ago, an hour from now, a week from Friday, two days after Christmas."""
+        words, end = self.words, count.end
+        if words[end] in ("ago", "hence"):
+            return self._move(count.start, end + 1, count, -1 if words[end] == "ago" else 1)
+        if words[end] == "from" and words[end + 1] in ("now", "today"):
+            return self._move(count.start, end + 2, count, 1)
+        is_stay = count.unit == "night" or (
+            count.start > 0 and words[count.start - 1] == "for"
+        )  # for 2 weeks from Friday
+        if words[end] not in ("from", "after", "before") or count.is_small or is_stay:
             return None
-        if first.clock is not None and last.clock is not None:
-            return self._merge_clocks(first, last)
-        if first.day is not None and last.day is not None:
-            last = self._follow(first, last)
-            if last.day is None or last.day < first.day:
-                return None
-            return _range_of(first, last, min(first.certainty, last.certainty))
-        if first.value is None or last.value is None or first.unit != last.unit:
+        base = self._read_day(self._skip_the(end + 1))
+        if base is None or base.day is None:
             return None
-        if first.value > last.value or (first.kind == "number" and is_told):
-            clocks = [self._as_clock(one) for one in (first, last)]
-            if is_told and clocks[0] and clocks[1] and (first.value > last.value or self._read_day_behind(last.end)):
-                merged = self._merge_clocks(clocks[0], clocks[1])
-                return replace(self.with_day(merged), certainty=0.6)
-        if first.value > last.value:
-            return None
-        return _range_of(first, last, min(first.certainty, last.certainty))
-
-    def _read_day_behind(self, at: int) -> bool:
-        place = self.skip_article(at + (self.words[at] in ("on", ",")))
-        found = self._read_day(place)
-        return found is not None and found.kind == "date"
-
-    def _lend(self, first: Reading, last: Reading) -> tuple[Reading, Reading]:
-        """Give an end the unit, month or day that only the other end names: 3 to 5 pm, 3rd to 5th of May, May 3 to 5."""
-        if first.kind == "number" and last.clock is not None:
-            first = self._as_clock(first) or first
-        elif first.kind == "number" and last.kind in ("money", "percent", "quantity", "duration"):
-            first = _counted_like(first, last)
-        elif (
-            first.kind == "number"
-            and last.kind == "date"
-            and last.day
-            and 1 <= first.value <= month_length(last.day.year, last.day.month)
-        ):
-            first = self._day(first.start, first.end, last.day.replace(day=int(first.value)), last.certainty, last.how)
-        elif first.how == "day" and last.how in ("month", "year") and first.day and last.day:
-            first = replace(first, day=last.day.replace(day=first.day.day), how=last.how, certainty=last.certainty)
-        elif last.kind == "number" and first.kind == "date" and first.how in ("month", "year", "day") and first.day:
-            if 1 <= last.value <= month_length(first.day.year, first.day.month) and self.closes(last.end):
-                last = self._day(
-                    last.start, last.end, first.day.replace(day=int(last.value)), first.certainty, first.how
-                )
-        elif last.kind == "number" and first.kind == "money":
-            last = _counted_like(last, first)
-        if first.kind == "time" and last.kind == "datetime":
-            first = replace(first, kind="datetime", day=last.day)
-        elif first.kind == "datetime" and last.kind == "time":
-            last = replace(last, kind="datetime", day=first.day)
-        return first, last
-
-    def _as_clock(self, number: Reading) -> Reading | None:
-        if number.kind != "number" or not isinstance(number.value, int) or not 0 < number.value < 24:
-            return None
-        clock = time(number.value)
-        return Reading("time", number.start, number.end, clock=clock, certainty=0.9, is_open=number.value <= 12)
-
-    def _follow(self, first: Reading, last: Reading) -> Reading:
-        if first.day is None or last.day is None or last.day >= first.day:
-            return last
-        if last.how == "weekday":
-            return replace(last, day=last.day + timedelta(-((last.day - first.day).days // 7) * 7))
-        if last.how == "day":
-            return replace(last, day=add_to(last.day, Reading("duration", 0, 0, how="month:1"), 1))
-        if last.how == "month":
-            return replace(last, day=last.day.replace(year=last.day.year + 1))
-        return last
-
-    def _merge_clocks(self, first: Reading, last: Reading) -> Reading:
-        part = first.unit or last.unit
-        first, last = replace(first, unit=part), replace(last, unit=part)
-        if first.is_open and (last.is_open or part):
-            first = self._settled(first)
-        assert first.clock is not None
-        assert last.clock is not None
-        if first.is_open:
-            later = _shifted(first.clock)
-            first = replace(first, clock=later if later < last.clock else first.clock, is_open=False)
-        elif last.is_open:
-            is_late = last.clock <= first.clock or (last.clock.hour == 12 and first.clock.hour > 12)
-            last = replace(last, clock=_shifted(last.clock) if is_late else last.clock, is_open=False)
-        if first.day is not None and first.day == last.day and last.clock and first.clock and last.clock < first.clock:
-            last = replace(last, day=first.day + timedelta(1))
-        return replace(_range_of(first, last, min(first.certainty, last.certainty)), day=first.day)
-
-    def _settled(self, reading: Reading) -> Reading:
-        """Decide between morning and evening: by the part of the day, the words of the text, the clock, or custom."""
-        clock = reading.clock
-        if not reading.is_open or clock is None:
-            return reading
-        is_late, certainty = self._is_late(clock, reading)
-        clock = _shifted(clock) if is_late != (clock.hour == 12) else clock
-        return replace(reading, clock=clock, certainty=min(reading.certainty, certainty), is_open=False)
-
-    def _is_late(self, clock: time, reading: Reading) -> tuple[bool, float]:
-        hour = clock.hour
-        morning, midday, evening = self._context
-        if reading.unit:
-            return reading.unit != "morning" and not (reading.unit == "night" and (hour < 5 or hour == 12)), 0.95
-        if hour == 12:
-            return True, 0.8
-        if midday and not evening:
-            return hour < 10, 0.85
-        if morning != evening:
-            return evening, 0.85
-        if reading.day in (None, self.today) and clock.replace(tzinfo=None) <= self.now.time() < _shifted(
-            clock
-        ).replace(tzinfo=None):
-            if reading.day is not None:
-                return True, 0.75
-        return hour < 8, 0.5 if hour == 7 else 0.6 if hour > 7 else 0.7
+        day = add(base.day, count, -1 if words[end] == "before" else 1)
+        return _day(count.start, base.end, day, min(0.95, base.certainty))
 
     def finish(self, reading: Reading) -> Reading:
         """Return a reading with its value."""
@@ -717,66 +114,529 @@ class Times:
             first, last = (self.finish(one) for one in reading.ends)
             certainty = min(reading.certainty, first.certainty, last.certainty)
             return replace(reading, value=(first.value, last.value), certainty=certainty, ends=(first, last))
-        if reading.day is None and reading.clock is None:
-            return reading
-        settled = self._settled(reading)
+        if reading.clock is None:
+            return reading if reading.day is None else replace(reading, value=reading.day)
+        settled = self._settle(reading)
         day, clock = settled.day, settled.clock
-        if clock is None:
-            return replace(settled, value=day)
-        unit = ""
-        if day is None:
-            return replace(settled, value=clock, unit=unit)
-        zone = clock.tzinfo or self.now.tzinfo
-        return replace(settled, value=datetime.combine(day, clock.replace(tzinfo=None), zone), unit=unit)
+        assert clock is not None
+        whole = day and datetime.combine(day, clock.replace(tzinfo=None), clock.tzinfo or self.now.tzinfo)
+        return replace(settled, value=whole or clock, unit="")
+
+    # Dates with times
+
+    def _add_clock(self, day: Reading) -> Reading:
+        self._take_part(day)
+        words, place = self.words, day.end
+        place += words[place] == "," and words[place + 1] in _JOINTS
+        joint = words[place] if words[place] in _JOINTS else ""
+        clock = self._read_clock(place + (joint != ""), is_time=joint in _BEFORE_TIME)
+        if clock is None or (joint == "by" and clock.is_open):
+            return day
+        self._take_part(clock)
+        return self._join(day, clock, day.start, clock.end)
+
+    def _add_day(self, clock: Reading) -> Reading:
+        self._take_part(clock)
+        words, place = self.words, clock.end
+        place += words[place] == ","
+        day = self._read_day(self._skip_the(place + (words[place] in ("on", "of"))))
+        if day is None or day.kind != "date":
+            return clock
+        self._take_part(day)
+        return self._join(day, clock, clock.start, day.end)
+
+    def _join(self, day: Reading, clock: Reading, start: int, end: int) -> Reading:
+        unit, certainty = clock.unit or day.unit, min(day.certainty, clock.certainty)
+        if clock.ends is None:
+            return replace(
+                clock, kind="datetime", start=start, end=end, day=day.day, how=day.how, unit=unit, certainty=certainty
+            )
+        first, last = (replace(one, kind="datetime", day=day.day, unit=unit) for one in clock.ends)
+        return replace(_range(first, last), start=start, end=end, certainty=certainty)
+
+    def _take_part(self, reading: Reading) -> None:
+        """Add the part of the day behind a date or a time: tomorrow morning, seven in the evening."""
+        words, place = self.words, reading.end
+        place += 2 if words[place : place + 2] == ["in", "the"] else words[place : place + 2] == ["at", "night"]
+        if words[place] in _PARTS:
+            reading.unit, reading.end = words[place], place + 1
+
+    def _skip_the(self, at: int) -> int:
+        return at + (self.words[at] == "the")
+
+    def _closes(self, at: int) -> bool:
+        """Return True if the word here is not one that a number before it counts."""
+        word = self.words[at]
+        return word in _CLOSING or word in _DAYS or word in _WEEKDAYS or not word[:1].isalnum()
+
+    # Times of day
+
+    def _read_clock(self, at: int, *, is_time: bool = False) -> Reading | None:
+        words = self.words
+        if words[at] in _HOURS:
+            return Reading("time", at, at + 1, clock=_HOURS[words[at]], certainty=0.95)
+        is_time = is_time or (at > 0 and words[at - 1] in self._lead)
+        return self._read_past(at, is_time=is_time) or self._read_hour(at, is_time=is_time)
+
+    def _read_past(self, at: int, *, is_time: bool) -> Reading | None:
+        """Read half past six, quarter to seven, ten past five."""
+        words, place = self.words, at + (self.words[at] == "a")
+        minutes = {"half": 30, "quarter": 15}.get(words[place], 0)
+        if not minutes:
+            found = read_number(self.tokens, place)
+            if found is None or found.unit or found.value not in (5, 10, 15, 20, 25):
+                return None
+            minutes, place = int(found.value), found.end - 1
+        place += 1 + (words[place + 1] in ("minutes", "minute", "mins", "min"))
+        if words[place] not in ("past", "to") or (words[place] == "to" and minutes == 30):
+            return None
+        hour = self._read_hour(place + 1, is_time=True)
+        if hour is None or hour.clock is None or hour.clock.minute:
+            return None
+        is_bare = words[place] == "to" and place == at + 1 and words[at] != "quarter"
+        if is_bare and (not is_time or words[at - 1] in ("from", "between")):
+            return None  # five to ten guests, from 5 to 6 pm
+        total = hour.clock.hour * 60 + (minutes if words[place] == "past" else -minutes)
+        return replace(hour, start=at, clock=time(total // 60 % 24, total % 60))
+
+    def _read_hour(self, at: int, *, is_time: bool) -> Reading | None:
+        figures = self._read_figures(at)
+        if figures is None:
+            return None
+        (hour, minute, end, is_exact), second = figures, 0
+        if hour > 23 or minute > 59:
+            return None
+        if is_exact and self.words[end] == ":" and self.tokens.joins(end + 1) and self.words[end + 1].isdecimal():
+            second, end = int(self.words[end + 1]), end + 2
+        words, half = self.words, self.words[end].replace(".", "")
+        is_said = half in ("am", "pm") and 0 < hour <= 12
+        if is_said:
+            hour, end = hour % 12 + (12 if half == "pm" else 0), end + 1
+        elif words[end] == "o'clock":
+            end += 1
+        elif not is_exact and not self._is_time(at, end, is_time=is_time):
+            return None
+        zone = UTC if words[end] in ("utc", "gmt") else None
+        is_full = words[at][0] == "0" or hour > 12 or hour == 0
+        certainty = 0.98 if is_said or (is_exact and is_full) else 0.9
+        clock = time(hour, minute, second, tzinfo=zone)
+        return Reading(
+            "time", at, end + (zone is not None), None, certainty, clock=clock, is_open=not is_said | is_full
+        )
+
+    def _is_time(self, at: int, end: int, *, is_time: bool) -> bool:
+        words = self.words
+        if (
+            words[end] == "tonight"
+            or words[end : end + 2] == ["at", "night"]
+            or (words[end : end + 2] == ["in", "the"] and words[end + 2] in _PARTS)
+        ):
+            return words[at].isalnum()
+        is_hyphen = words[end] == "-" and self.tokens.joins(end) and not words[end + 1][:1].isdecimal()  # 5-star
+        return is_time and self._closes(end) and not is_hyphen
+
+    def _read_figures(self, at: int) -> tuple[int, int, int, bool] | None:
+        """Return hour, minute, the place behind, and whether the form alone says that it is a time."""
+        words, joins, word = self.words, self.tokens.joins, self.words[at]
+        if word.isdecimal() and len(word) <= 2:
+            minute = words[at + 2]
+            if words[at + 1] == ":" and joins(at + 1) and joins(at + 2) and len(minute) == 2 and minute.isdecimal():
+                return int(word), int(minute), at + 3, True
+            return int(word), 0, at + 1, False
+        if pointed := re.fullmatch(r"(\d\d?)\.(\d\d)", word):
+            return int(pointed[1]), int(pointed[2]), at + 1, False
+        if not 0 < CARDINALS.get(word, 0) <= 12:
+            return None
+        found = read_number(self.tokens, at + 1) if CARDINALS.get(words[at + 1], 0) >= 10 else None
+        if found is not None and not found.unit and found.value < 60:
+            return CARDINALS[word], int(found.value), found.end, False
+        return CARDINALS[word], 0, at + 1, False
+
+    # Days
+
+    def _read_day(self, at: int) -> Reading | None:
+        word = self.words[at]
+        if word in _DAYS:
+            day = self.today + timedelta(_DAYS[word])
+            return replace(_day(at, at + 1, day), unit="evening" if word == "tonight" else "")
+        if word[:1].isdecimal() or word in ORDINALS or word in ("twenty", "thirty"):
+            return self._read_figured(at) or self._read_numbered(at)
+        reader = _READERS.get(word)
+        return reader and reader(self, at)
+
+    def _read_after(self, at: int) -> Reading | None:
+        """Read day after tomorrow, day before yesterday."""
+        days = {("after", "tomorrow"): 2, ("before", "yesterday"): -2}.get((self.words[at + 1], self.words[at + 2]))
+        return _day(at, at + 3, self.today + timedelta(days)) if days else None
+
+    def _read_holiday(self, at: int) -> Reading | None:
+        for count in (3, 2, 1):
+            holiday = _HOLIDAYS.get(tuple(self.words[at : at + count]))
+            if holiday is not None:
+                return self._date(at, at + count, *holiday)
+        return None
+
+    def _read_weekday(self, at: int) -> Reading | None:
+        words, wanted = self.words, _WEEKDAYS[self.words[at]]
+        end = self._skip_point(at)
+        is_told = at > 0 and words[at - 1] in _BEFORE_DAY
+        if (
+            words[at] in _HOMONYMS
+            and not is_told
+            and words[end] not in ("at", ",", "-", "–")
+            and words[end] not in _MONTHS
+        ):
+            return None
+        place = self._skip_the(end + (words[end] == ","))
+        same = self._read_month(place) if words[place] in _MONTHS else None
+        if words[place][:1].isdecimal():
+            same = self._read_figured(place) or self._read_numbered(place)
+        if same is not None and same.day is not None:
+            return replace(same, start=at, certainty=same.certainty if same.day.weekday() == wanted else 0.5)
+        place = end + (words[end] == "of")
+        if words[place] in _TURNS and words[place + 1] == "week":
+            return _day(at, place + 2, self._period("week", _TURNS[words[place]])[0] + timedelta(wanted))
+        ahead = (wanted - self.today.weekday()) % 7
+        if at > 0 and words[at - 1] == "since":
+            return _day(at, end, self.today - timedelta(7 - ahead), 0.9)
+        return _day(at, end, self.today + timedelta(ahead), 0.95 if ahead else 0.7, "weekday")
+
+    def _read_turn(self, at: int) -> Reading | None:
+        """Read this, next and last with a weekday, a period, a part of the day, or a count of units."""
+        turn, word = _TURNS[self.words[at]], self.words[at + 1]
+        if word in _WEEKDAYS:
+            ahead = (_WEEKDAYS[word] - self.today.weekday()) % 7
+            if turn < 0:
+                return _day(at, at + 2, self.today - timedelta(7 - ahead), 0.9)
+            # Within the same week people differ.
+            is_doubtful = turn > 0 and 0 < ahead < 7 - self.today.weekday()
+            days = ahead or (7 if turn else 0)
+            return _day(at, at + 2, self.today + timedelta(days), 0.8 if is_doubtful else 0.9)
+        if word in _PARTS and turn <= 0:
+            return replace(_day(at, at + 2, self.today + timedelta(turn), 0.95), unit=word)
+        if word in _MONTHS:
+            year = self.today.year + (
+                _MONTHS[word] < self.today.month if turn >= 0 else -(_MONTHS[word] >= self.today.month)
+            )
+            return _month(at, at + 2, year, _MONTHS[word], 0.7)
+        if (word in ("week", "weekend") or word in CALENDAR) and self.words[at + 2] != "of":
+            place = at + 2 + (self.words[at + 2] == "on")
+            if word == "week" and self.words[place] in _WEEKDAYS:
+                return _day(at, place + 1, self._period("week", turn)[0] + timedelta(_WEEKDAYS[self.words[place]]))
+            return _period(at, at + 2, self._period(word, turn), 0.7, word)
+        count = read_amount(self.tokens, at + 1) if turn else None
+        if count is None or count.kind != "duration":
+            return None
+        start = self.now.replace(microsecond=0) if count.is_small else self.today
+        ends = sorted((start, add(start, count, turn)))
+        return _period(at, count.end, (ends[0], ends[1]), 0.8, count.unit)
+
+    def _read_weekend(self, at: int) -> Reading:
+        return _period(at, at + 1, self._period("weekend", 0), 0.7, "weekend")
+
+    def _period(self, period: str, turn: int) -> tuple[date, date]:
+        """Return the first and the last day of this, the next or the last week, weekend, month, quarter or year."""
+        if period not in CALENDAR:
+            first = self.today + timedelta(7 * turn - self.today.weekday() + (5 if period == "weekend" else 0))
+            return first, first + timedelta(1 if period == "weekend" else 6)
+        months = CALENDAR[period]
+        whole = ((self.today.year * 12 + self.today.month - 1) // months + turn) * months
+        return date(whole // 12, whole % 12 + 1, 1), _last_day(
+            (whole + months - 1) // 12, (whole + months - 1) % 12 + 1
+        )
+
+    def _read_place(self, at: int) -> Reading | None:
+        """Read end of the month, beginning of next week, mid May."""
+        words = self.words
+        if words[at] != "mid" and words[at + 1] != "of":
+            return None
+        place = self._skip_the(at + 1 + (words[at + 1] in ("of", "-")))
+        if words[place] in ("week", *CALENDAR) and words[place - 1] == "the":
+            (first, last), end = self._period(words[place], 0), place + 1
+        else:
+            inside = self._read_period(place)
+            if inside is None or isinstance(inside.value[0], datetime):
+                return None
+            (first, last), end = inside.value, inside.end
+        day = (first, first + (last - first) // 2, last)[_PLACES[words[at]]]
+        return _day(at, end, day, 0.7)
+
+    def _read_period(self, at: int) -> Reading | None:
+        reader = {True: Times._read_month, False: Times._read_turn}[self.words[at] in _MONTHS]
+        found = reader(self, at) if self.words[at] in _MONTHS or self.words[at] in _TURNS else None
+        return found if found is not None and found.kind == "range" else None
+
+    def _read_month(self, at: int) -> Reading | None:
+        """Read May 3, May 3rd 2027, May 2027, in May."""
+        words, month, end = self.words, _MONTHS[self.words[at]], self._skip_point(at)
+        place = self._skip_the(end + (words[end] in ("-", "/") and self.tokens.joins(end + 1)))
+        named = words[place].isdecimal() or words[place] in CARDINALS or words[place] in ORDINALS
+        found = read_number(self.tokens, place) if named or words[place][:1].isdecimal() else None
+        if found is not None and (found.unit or named) and found.value <= 31:
+            return self._date(at, found.end, month, int(found.value))
+        if year := self._read_year(end):
+            return _month(at, end + 1 + (words[end] in (",", "of")), year, month, 0.9)
+        is_told = at > 0 and words[at - 1] in _BEFORE_MONTH
+        if not is_told and (words[at] in _HOMONYMS or not self.tokens.text[self.tokens.starts[at]].isupper()):
+            return None
+        return _month(at, end, self.today.year + (month < self.today.month), month, 0.7 if is_told else 0.4)
+
+    def _skip_point(self, at: int) -> int:
+        """Return the place behind a word that may be abbreviated."""
+        is_point = self.words[at + 1] == "." and len(self.words[at]) < 5 and self.tokens.joins(at + 1)
+        return at + 1 + (is_point and self.words[at + 2] != "")
+
+    def _read_year(self, at: int) -> int:
+        at += self.words[at] in (",", "of")
+        word = self.words[at]
+        if (
+            len(word) != 4
+            or not word.isdecimal()
+            or (self.tokens.joins(at + 1) and self.words[at + 1] not in ",.;:?!)")
+        ):
+            return 0
+        return int(word) if 1900 <= int(word) < 2200 else 0
+
+    def _date(self, start: int, end: int, month: int, day: int) -> Reading | None:
+        """Return a date whose year may follow; else it is the next such day, today included."""
+        if year := self._read_year(end):
+            return _day(start, end + 1 + (self.words[end] in (",", "of")), date(year, month, day), how="year")
+        for year in range(self.today.year, self.today.year + 9):  # 29 February may be years ahead
+            if 1 <= day <= month_length(year, month) and date(year, month, day) >= self.today:
+                return _day(start, end, date(year, month, day), 0.95, "month")
+        return None
+
+    def _read_numbered(self, at: int) -> Reading | None:
+        """Read 3rd of May, 3 May 2027, the 9th, first Monday of May."""
+        words, found = self.words, read_number(self.tokens, at)
+        if found is None or not 1 <= found.value <= 31 or (found.how == "word" and not found.unit):
+            return None
+        end, number = found.end, int(found.value)
+        if found.unit and words[end] in _WEEKDAYS and words[end + 1] in ("of", "in"):
+            inside = self._read_period(self._skip_the(end + 2))
+            if inside is None or inside.unit != "month":
+                return None
+            day = inside.value[0] + timedelta((_WEEKDAYS[words[end]] - inside.value[0].weekday()) % 7 + 7 * number - 7)
+            return _day(at, inside.end, day, 0.9) if day <= inside.value[1] else None
+        place = self._skip_the(end + (words[end] in ("of", "-")))
+        if words[place] in _MONTHS:
+            return self._date(at, self._skip_point(place), _MONTHS[words[place]], number)
+        if words[place] in _TURNS and words[place + 1] == "month":
+            return _day(at, place + 2, self._period("month", _TURNS[words[place]])[0].replace(day=number))
+        if found.unit and not found.how and at and words[at - 1] in ("the", "on", "by") and self._closes(end):
+            day = self.today.replace(day=1)
+            while number > month_length(day.year, day.month) or day.replace(day=number) < self.today:
+                day = _last_day(day.year, day.month) + timedelta(1)
+            return _day(at, end, day.replace(day=number), 0.8, "day")
+        return None
+
+    def _read_figured(self, at: int) -> Reading | None:
+        """Read 2027-05-03, 2027-05-03T19:00Z, 3/5/2027, 3.5.2027, 3/5."""
+        text, starts = self.tokens.text, self.tokens.starts
+        found = _STAMP.match(text, starts[at]) or _FIGURES.match(text, starts[at])
+        if found is None:
+            return None
+        end = bisect_left(starts, found.end())
+        if found.re is _STAMP:
+            moment = datetime.fromisoformat(found[0])
+            return Reading("datetime", at, end, day=moment.date(), clock=moment.timetz())
+        if found["y"]:
+            return _day(at, end, date(int(found["y"]), int(found["m"]), int(found["d"])), how="year")
+        year, first, second = found["c"], int(found["a"]), int(found["b"])
+        if (found["s"] != "/" and len(year or "") != 4) or found[0] == "24/7":
+            return None  # a number, a version, a range, or always
+        # Dates with points name the day first, unless the order is known.
+        is_sure, order = max(first, second) > 12 or first == second, self.order or ("DMY" if found["s"] == "." else "")
+        month, day = (second, first) if first > 12 or (order == "DMY" and second <= 12) else (first, second)
+        certainty = 0.95 if is_sure else 0.9 if order else 0.5
+        if year:
+            return _day(
+                at,
+                end,
+                date(int(year) + (0 if len(year) == 4 else 2000 if int(year) < 70 else 1900), month, day),
+                certainty,
+                "year",
+            )
+        is_told = at > 0 and self.words[at - 1] in _BEFORE_DATE
+        near = self._date(at, end, month, day)
+        return near and replace(near, certainty=certainty if is_told else 0.8 * certainty)
+
+    def _read_in(self, at: int) -> Reading | None:
+        """Read in two hours, in 2027."""
+        words = self.words
+        if words[at + 1].isdecimal() and (year := self._read_year(at + 1)) and self._closes(at + 2):
+            return _period(at + 1, at + 2, (date(year, 1, 1), date(year, 12, 31)), 0.7, "year")
+        place = at + 1 + (words[at + 1] in ("about", "around", "exactly"))
+        count = read_amount(self.tokens, place)
+        return self._move(at, count.end, count, 1) if count is not None and count.kind == "duration" else None
+
+    def _move(self, start: int, end: int, count: Reading, sign: int) -> Reading:
+        certainty = max(count.certainty, 0.9)
+        if not count.is_small:
+            return _day(start, end, add(self.today, count, sign), certainty)
+        moment = add(self.now.replace(microsecond=0), count, sign)
+        return Reading("datetime", start, end, None, certainty, day=moment.date(), clock=moment.timetz())
+
+    def _read_part(self, at: int) -> Reading | None:
+        """Read in the evening, where no date is named."""
+        if at < 2 or self.words[at - 1] != "the" or self.words[at - 2] not in ("in", "during"):
+            return None
+        first, last = _PARTS[self.words[at]]
+        return Reading("range", at, at + 1, (time(first), time(last)), 0.6, self.words[at])
+
+    # Both ends of a range
+
+    def _merge(self, first: Reading, last: Reading, *, is_told: bool) -> Reading | None:
+        first, last = self._lend(first, last)
+        if first.kind != last.kind or first.kind == "range":
+            return None
+        if first.clock is not None:
+            return self._merge_clocks(first, last)
+        if first.day is not None and last.day is not None:
+            last = replace(last, day=_following(first.day, last.day, last.how))
+            return _range(first, last) if last.day and first.day <= last.day else None
+        if first.unit != last.unit or first.unit == "ordinal":
+            return None
+        clocks = _clock_of(first), _clock_of(last)
+        if is_told and clocks[0] and clocks[1] and (first.value > last.value or self._names_day(last.end)):
+            hours = self._merge_clocks(clocks[0], clocks[1])
+            return hours and replace(hours, certainty=0.6)
+        return _range(first, last) if first.value <= last.value else None
+
+    def _names_day(self, at: int) -> bool:
+        day = self._read_day(self._skip_the(at + (self.words[at] in ("on", ","))))
+        return day is not None and day.kind == "date"
+
+    def _lend(self, first: Reading, last: Reading) -> tuple[Reading, Reading]:
+        """Give an end what only the other one says: 3 to 5 pm, 3rd to 5th of May, May 3 to 5, 2-3 hours."""
+        if first.kind == "number" and last.clock is not None:
+            first = _clock_of(first) or first
+        elif last.kind == "date" and (first.kind == "number" or first.how == "day" != last.how):
+            first = _in_month(first, last) if last.how != "weekday" else first
+        elif last.kind == "number" and first.kind == "date" and first.how in ("month", "year", "day"):
+            last = _in_month(last, first) if self._closes(last.end) else last
+        elif first.kind == "number":
+            first = _like(first, last)
+        elif last.kind == "number" and first.kind == "money":
+            last = _like(last, first)
+        if first.clock is not None and last.clock is not None and first.kind != last.kind:
+            day = first.day or last.day
+            return replace(first, kind="datetime", day=day), replace(last, kind="datetime", day=day)
+        return first, last
+
+    def _merge_clocks(self, first: Reading, last: Reading) -> Reading | None:
+        """Decide both times together: 11 to 2 pm begins in the morning, 3 to 5 pm does not."""
+        first, last = (self._settle(one) if one.unit else one for one in (first, last))
+        if first.is_open and last.is_open:
+            first = self._settle(replace(first, unit=first.unit or last.unit))
+            last = replace(last, certainty=min(first.certainty, last.certainty))
+        start, end = first.clock, last.clock
+        assert start is not None
+        assert end is not None
+        zone = start.tzinfo or end.tzinfo
+        start, end = start.replace(tzinfo=zone), end.replace(tzinfo=zone)
+        if first.is_open:
+            start = _turn(start, is_late=_turn(start, is_late=True) < end)
+        elif last.is_open:
+            end = _turn(end, is_late=_turn(end, is_late=False) <= start < _turn(end, is_late=True))
+        first, last = replace(first, clock=start, is_open=False), replace(last, clock=end, is_open=False)
+        if first.day and last.day and (last.day, end) < (first.day, start):
+            if first.day != last.day:
+                return None
+            last = replace(last, day=first.day + timedelta(1))
+        return _range(first, last)
+
+    def _settle(self, reading: Reading) -> Reading:
+        """Decide between morning and evening: by the part of the day, the words of the text, the clock, or custom."""
+        clock, habits = reading.clock, self._habits
+        if not reading.is_open or clock is None:
+            return reading
+        hour, late = clock.hour, _turn(clock, is_late=True)
+        is_past = reading.day == self.today and clock <= self.now.time() < late if clock.tzinfo is None else False
+        if reading.unit:
+            is_late, certainty = reading.unit != "morning" and (reading.unit != "night" or 5 <= hour < 12), 0.95
+        elif hour == 12:
+            is_late, certainty = True, 0.8
+        elif habits == {"midday"}:
+            is_late, certainty = hour < 10, 0.85
+        elif ("morning" in habits) != ("evening" in habits):
+            is_late, certainty = "evening" in habits, 0.85
+        elif is_past:
+            is_late, certainty = True, 0.75
+        else:
+            is_late, certainty = hour < 8, 0.5 if hour == 7 else 0.6 if hour > 7 else 0.7
+        clock = late if is_late else _turn(clock, is_late=False)
+        return replace(reading, clock=clock, certainty=min(reading.certainty, certainty), is_open=False)
 
 
-def _shifted(clock: time) -> time:
-    return clock.replace(hour=(clock.hour + 12) % 24)
+def _turn(clock: time, *, is_late: bool) -> time:
+    return clock.replace(hour=clock.hour % 12 + (12 if is_late else 0))
 
 
-def _last_day(first: date) -> date:
-    return first.replace(day=month_length(first.year, first.month))
+def _last_day(year: int, month: int) -> date:
+    return date(year, month, month_length(year, month))
 
 
-def _range_of(first: Reading, last: Reading, certainty: float) -> Reading:
-    return Reading(
-        "range",
-        first.start,
-        last.end,
-        None,
-        certainty,
-        first.unit if first.value is not None else "",
-        ends=(first, last),
-    )
+def _day(start: int, end: int, day: date, certainty: float = 1.0, how: str = "") -> Reading:
+    return Reading("date", start, end, None, certainty, day=day, how=how)
 
 
-def _counted_like(number: Reading, other: Reading) -> Reading:
+def _period(start: int, end: int, days: tuple[date, date], certainty: float, unit: str) -> Reading:
+    return Reading("range", start, end, days, certainty, unit)
+
+
+def _month(start: int, end: int, year: int, month: int, certainty: float) -> Reading:
+    return _period(start, end, (date(year, month, 1), _last_day(year, month)), certainty, "month")
+
+
+def _range(first: Reading, last: Reading) -> Reading:
+    unit = "" if first.value is None else first.unit
+    return Reading("range", first.start, last.end, None, min(first.certainty, last.certainty), unit, ends=(first, last))
+
+
+def _clock_of(number: Reading) -> Reading | None:
+    if number.kind != "number" or number.unit or not isinstance(number.value, int) or not 0 < number.value < 24:
+        return None
+    clock = time(number.value)
+    return Reading("time", number.start, number.end, None, 0.9, clock=clock, is_open=number.value <= 12)
+
+
+def _in_month(number: Reading, other: Reading) -> Reading:
+    """Return a number as a day in the month of another date."""
+    day, value = other.day, number.day.day if number.day else number.value
+    if day is None or not isinstance(value, int) or not 1 <= value <= month_length(day.year, day.month):
+        return number
+    return _day(number.start, number.end, day.replace(day=value), other.certainty, other.how)
+
+
+def _like(number: Reading, other: Reading) -> Reading:
+    """Return a number in the unit of another amount."""
     value = number.value
     if other.kind == "money":
         value = type(other.value)(str(value))
     elif other.kind == "duration":
-        value = timedelta(seconds=float(SECONDS[other.unit] * value))
-    return replace(number, kind=other.kind, unit=other.unit, value=value, how=other.how.partition(":")[0])
+        value = timedelta(seconds=float(SECONDS[other.unit]) * value)
+    return replace(number, kind=other.kind, unit=other.unit, value=value)
 
 
-_STARTS: Final[tuple[tuple[Callable[[Times, int], Reading | None], frozenset[str]], ...]] = (
-    (Times._read_in, frozenset(("in",))),
-    (Times._read_after, frozenset(("day",))),
-    (Times._read_weekend, frozenset(("weekend",))),
-    (Times._read_edge, frozenset(_EDGES)),
-    (Times._read_holiday, _HOLIDAY_STARTS),
-    (Times._read_day_part, frozenset(_PARTS)),
-)
-TIME_STARTS: Final = frozenset(
-    (
-        *_DAYS,
-        *_WEEKDAYS,
-        *_MONTHS,
-        *_TURNS,
-        *ORDINALS,
-        *_HOURS,
-        "half",
-        "quarter",
-        *(word for _, words in _STARTS for word in words),
-    )
-)
+def _following(first: date, last: date, how: str) -> date:
+    """Return the end of a range in the next week, month or year if it would be before the first day."""
+    if last >= first or how not in ("weekday", "day", "month"):
+        return last
+    if how == "weekday":
+        return first + timedelta((last - first).days % 7)
+    return add(last, Reading("duration", 0, 0, months=1 if how == "day" else 12), 1)
+
+
+_READERS: Final[dict[str, Callable[[Times, int], Reading | None]]] = {
+    **dict.fromkeys(_WEEKDAYS, Times._read_weekday),
+    **dict.fromkeys(_MONTHS, Times._read_month),
+    **dict.fromkeys(_TURNS, Times._read_turn),
+    **dict.fromkeys(_PLACES, Times._read_place),
+    **dict.fromkeys(_PARTS, Times._read_part),
+    **dict.fromkeys((name[0] for name in _HOLIDAYS), Times._read_holiday),
+    "weekend": Times._read_weekend,
+    "day": Times._read_after,
+    "in": Times._read_in,
+}
+STARTS: Final = frozenset((*_READERS, *_DAYS, *_HOURS, *ORDINALS, "half", "quarter"))
