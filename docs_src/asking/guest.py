@@ -15,12 +15,12 @@ def confirm(call: bespeak.Confirmation) -> bool:
 async def main() -> None:
     async with bespeak.Agent(["agtp://127.0.0.1"], confirm=confirm, now=NOW, as_="ann") as agent:
         decided = await agent.decide("find rooms with 3 beds from tomorrow to Sunday")
-        print(decided.verdict, decided.place, decided.values)
+        print(decided.place, decided.values)
 
         done = await agent.carry_out(decided, agreed=True)
         print(done.state, done.output["rooms"][0]["room_id"])
 
-        unknown = await agent.act("sing me a song about elephants")
+        unknown = await agent.act("what is the capital of France?")
         print(unknown.state)
 
 

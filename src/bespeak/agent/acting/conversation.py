@@ -10,6 +10,7 @@ from typing import Any, Final
 from bespeak.agent.acting.agent import YES, Acted, Agent, ask_for, describe_call
 from bespeak.agent.acting.decision import Decision
 from bespeak.agent.arguments.finding import Argument
+from bespeak.documents.adoption.naming import singular
 from bespeak.text.language.head_verb import head_verbs
 
 _NO: Final = frozenset(
@@ -54,6 +55,7 @@ class Conversation:
         self._open: Decision | None = None  # decision that waits for an answer
         self._last: Decision | None = None  # last decision about an endpoint
         self._items: list[Any] = []  # list that was shown last
+        self._noun = "one"  # what its items are
 
     async def say(self, text: str, *, by_person: bool = True) -> Turn:
         """Take what the user says, and answer. `by_person` is False if nobody vouches that a person says it."""
@@ -97,9 +99,11 @@ class Conversation:
 
     async def _understood(self, said: str, before: Decision | None) -> Decision:
         """Return the decision for a new instruction, or for a change of the one before."""
-        fresh = await self._agent.decide(said)
+        # "book the second one" is about a room if rooms were shown.
+        about = said if _ordinal(said, len(self._items)) is None else _ORDINAL.sub(self._noun, said, count=1)
+        fresh = await self._agent.decide(about)
         follows = _FOLLOWING.match(said) is not None or not head_verbs(said)
-        if before is not None and before.place is not None and (follows or fresh.verdict == "none"):
+        if before is not None and before.place is not None and follows:
             more = {**self._pick(said, before), **self._stated(before, said)}
             if more:
                 return await self._with(before, more)
@@ -158,7 +162,9 @@ class Conversation:
         """Remember what came back, and what is open now."""
         if acted.state in ("open", "declined") and acted.decision.verdict in ("ask", "confirm"):
             self._open = acted.decision
-        self._items = _list_in(acted.output)[:_MOST_ITEMS] or self._items
+        if items := _list_in(acted.output):
+            self._items = items[:_MOST_ITEMS]
+            self._noun = _noun_of(acted.output, acted.decision)
         return Turn(acted.message, acted.decision, acted)
 
 
@@ -169,6 +175,13 @@ def _ordinal(said: str, count: int) -> int | None:
         return number if number < count else None
     digits = re.fullmatch(r"(?:number |no\. ?|#)?(\d{1,4})", said, re.IGNORECASE)
     return int(digits[1]) - 1 if digits and 0 < int(digits[1]) <= count else None
+
+
+def _noun_of(output: Any, decided: Decision) -> str:
+    """Return what the items of a list are: by the name of the list, else by the path."""
+    names = [name for name, one in output.items() if isinstance(one, list)] if isinstance(output, Mapping) else []
+    path = "" if decided.place is None else decided.place.endpoint.path.strip("/").partition("/")[0]
+    return singular((names or [path])[0].replace("_", " ").replace("-", " ")) or "one"
 
 
 def _list_in(output: Any) -> list[Any]:

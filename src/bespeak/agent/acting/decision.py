@@ -216,7 +216,10 @@ def judge(decided: Decision, found: Arguments, rules: ActingRules, endpoints: Se
     place = decided.place
     assert place is not None
     endpoint, semantic = place.endpoint, place.endpoint.semantic
-    arguments = {one.name: one for one in found.found}
+    properties = endpoint.input_schema.get("properties")
+    places = {name: number for number, name in enumerate(properties if isinstance(properties, Mapping) else ())}
+    ordered = sorted(found.found, key=lambda one: places.get(one.name.partition(".")[0], len(places)))
+    arguments = {one.name: one for one in ordered}
     offered = {one.name: one for one in found.offered if one.name not in arguments}
     arguments, missing, faults = _check(endpoint, arguments)
     missing = tuple(dict.fromkeys((*(name for name in found.missing if name not in arguments), *missing)))
