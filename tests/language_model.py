@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.runtime.language_model import LanguageModelSettings
+from bespeak.runtime.bindings.language_model import LanguageModelSettings
 
 Given = dict[str, Any]
 Reply = Any  # value of an answer; bytes for a body of the provider; a status with headers; None to stay silent

@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from bespeak.extensions.workflows.journal import StepError, WaitTimeoutError
     from bespeak.protocol.exchange.messages import Context
     from bespeak.protocol.exchange.principal import Principal
+    from bespeak.runtime.bindings.language_model import LanguageModelSettings
     from bespeak.runtime.functions.files import Download, Upload
-    from bespeak.runtime.language_model import LanguageModelSettings
 
 __all__ = [
     "Acted",
@@ -172,7 +172,7 @@ _HOMES = {
     "Download": "runtime.functions.files",
     "EntityChange": "contract.participant",
     "FileLimits": "contract.schema.file_schema",
-    "LanguageModelSettings": "runtime.language_model",
+    "LanguageModelSettings": "runtime.bindings.language_model",
     "MethodPolicy": "contract.policy",
     "Needs": "contract.handler",
     "Policies": "contract.policy",

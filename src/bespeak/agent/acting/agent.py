@@ -19,14 +19,14 @@ from bespeak.agent.acting.service_map import DiscoveryFailure, Place, ServiceMap
 from bespeak.agent.arguments.finding import Argument, Arguments, find_arguments
 from bespeak.agent.client.connect import connect
 from bespeak.agent.client.errors import CallTimeoutError, Reply, UnreachableError, accepted, error_of
-from bespeak.agent.client.service import ServiceClient, call_name
+from bespeak.agent.client.service import ServiceClient, call_name, output_of
 from bespeak.contract.confirmation import LONGEST, cut_value, list_lines, list_named
 from bespeak.contract.schema.validation import compile_schema
 from bespeak.documents.projections.agtp_manifest import project_endpoint
 from bespeak.errors import BespeakError, ConfigError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.runtime.language_model import LanguageModel, LanguageModelSettings, open_language_model
+from bespeak.runtime.bindings.language_model import LanguageModel, LanguageModelSettings, open_language_model
 from bespeak.text.diagnostics.diagnostic import brief, printable
 
 YES: Final = frozenset(
@@ -461,7 +461,7 @@ class Agent:
             successor = f"; use {one.successor}" if one.successor else ""
             notes.append(f"this {'verb' if one.about == 'catalog' else 'endpoint'} is {one.kind}{successor}")
         try:
-            output = place.client.read_output(reply)
+            output = output_of(place.client, reply)
         except BespeakError as error:
             return Acted(decided, "done", "", reply, None, (*notes, str(error)), key=key)
         validator = compile_schema(place.endpoint.output_schema)

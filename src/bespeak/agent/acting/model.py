@@ -12,7 +12,7 @@ from bespeak.agent.acting.service_map import Place
 from bespeak.agent.arguments.finding import Argument, Arguments
 from bespeak.contract.schema.subschemas import inline
 from bespeak.documents.adoption.sanitizer import plain_text
-from bespeak.runtime.language_model import LanguageModel, ModelError
+from bespeak.runtime.bindings.language_model import LanguageModel, ModelError
 
 _TASK: Final = (
     "Find the values of `fields` that `instruction` states. `now` is the time that relative dates refer to. Leave out"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bespeak.agent.acting.decision import effect_of, name_at
 from bespeak.agent.client.errors import InvalidInputError, MethodNotAllowedError, MethodViolationError, Reply, error_of
-from bespeak.agent.client.service import call_name
+from bespeak.agent.client.service import call_name, output_of
 from bespeak.contract.grammar.syntax import parse_template
 from bespeak.errors import BespeakError
 from bespeak.protocol import status
@@ -165,6 +165,6 @@ async def _read(reader: Place, known: Mapping[str, Any]) -> Any:
         reply = await reader.client.request(
             *call_name(reader.client, reader.endpoint), {one: known[one] for one in names}
         )
-        return reader.client.read_output(reply) if reply.ok else None
+        return output_of(reader.client, reply) if reply.ok else None
     except BespeakError:
         return None

@@ -146,6 +146,11 @@ def call_name(client: ServiceClient, endpoint: Endpoint) -> tuple[str, str]:
     return (chosen, "") if by_id else endpoint.key
 
 
+def output_of(client: ServiceClient, reply: Reply) -> Any:
+    """Return the output of an accepted reply; on the web it may be a text."""
+    return client._output(reply)
+
+
 def _outcome(reply: Reply) -> Outcome:
     retry_after, mapping = reply.headers.get("retry-after"), reply.headers.get(SEMANTIC_MAPPING)
     if reply.error is not None:
@@ -295,7 +300,7 @@ class ServiceClient:
         A path (`Path("scan.pdf")`) or an open binary file is sent as a file.
         """
         self._check_catalog()
-        return self.read_output(errors.accepted(await self.request(method, path or "", input or None)))
+        return self._output(errors.accepted(await self.request(method, path or "", input or None)))
 
     def stream(self, method: str, path: str | None = None, /, **input: Any) -> AsyncGenerator[Any]:  # noqa: A002 - as above
         """Call an endpoint whose items can be streamed, and yield each as it arrives.
@@ -340,8 +345,7 @@ class ServiceClient:
             both = f"catalog {offered}; this client supports {', '.join(bundled_versions())}"
             raise errors.NoCommonCatalogError(f"{self.locator} supports {both}.")
 
-    def read_output(self, reply: Reply) -> Any:
-        """Return the output of an accepted reply."""
+    def _output(self, reply: Reply) -> Any:
         return reply.output
 
     async def tools(

@@ -159,7 +159,7 @@ class WebServiceClient(DescribedClient):
         """Yield the whole answer: no document of such a service says how it streams."""
         yield await self._request(asked)
 
-    def read_output(self, reply: Reply) -> Any:
+    def _output(self, reply: Reply) -> Any:
         """Return JSON as data and text as it is."""
         if reply.body and essence(reply.headers.get("content-type", "")).startswith("text/"):
             return reply.body.decode(errors="replace")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bespeak.agent.acting.conversation import Turn
     from bespeak.agent.acting.decision import ActingRules, Decision
     from bespeak.agent.acting.service_map import Place
-    from bespeak.runtime.language_model import LanguageModelSettings
+    from bespeak.runtime.bindings.language_model import LanguageModelSettings
 
 _OPTIONS: Final = (
     click.option("--explain", is_flag=True, help="Show the evidence of the match and the reasons of the decision."),
@@ -213,7 +213,7 @@ def _read_rules(path: Path | None) -> tuple[ActingRules, LanguageModelSettings |
     if path is None:
         return ActingRules(), None
     from bespeak.documents.deployment.folder import read_toml  # noqa: PLC0415 - few users have such a file
-    from bespeak.runtime.language_model import LanguageModelSettings  # noqa: PLC0415
+    from bespeak.runtime.bindings.language_model import LanguageModelSettings  # noqa: PLC0415
     from bespeak.text.diagnostics.diagnostic import Diagnostic  # noqa: PLC0415
     from bespeak.text.reading.settings import optional_table, read_values, table  # noqa: PLC0415
 

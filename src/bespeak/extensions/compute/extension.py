@@ -11,9 +11,9 @@ from bespeak.extensions.compute.methods import calculate, evaluate, filter_rows,
 from bespeak.extensions.compute.models import predict
 from bespeak.extensions.compute.normalize import normalize
 from bespeak.extensions.compute.transform import transform
+from bespeak.runtime.bindings.language_model import LanguageModel, LanguageModelSettings, read_api_key
 from bespeak.runtime.concurrency import FairSemaphore
 from bespeak.runtime.extension import Extension, Opening
-from bespeak.runtime.language_model import LanguageModel, LanguageModelSettings, read_api_key
 
 
 def _open(opening: Opening) -> None:

@@ -20,11 +20,11 @@ from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.compute.methods import read_schema
 from bespeak.protocol import status
 from bespeak.runtime.answer import Envelope
+from bespeak.runtime.bindings.language_model import RETRY, LanguageModel, ModelAnswer, ModelError
 from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import FairSemaphore, run_in_thread
 from bespeak.runtime.handling import RefusedError, handler, invalid, refusal, run_function
-from bespeak.runtime.language_model import RETRY, LanguageModel, ModelAnswer, ModelError
 
 PART: Final = "language_model"
 _GENERATE = STANDARD["GENERATE"]
