@@ -111,14 +111,14 @@ async def test_contract_is_read_again_only_when_the_service_says_that_it_changed
 
     async with serving(script) as server, connect(server.uri, retry=AT_ONCE) as client:
         first = await ServiceMap.read({"": client})
-        assert await first.renewed(ask=False) is first
-        assert len(server.seen) == 1
         assert await first.renewed() is first
+        assert len(server.seen) == 1
+        assert await first.renewed("rooms") is first
         state |= {"manifest": served(contract("FIND", "/parcel", impact="informational")), "etag": '"2"'}
-        second = await first.renewed()
+        second = await first.renewed("rooms")
         state |= {"manifest": served({**DISPATCH, "path": "/find"}), "etag": '"3"', "version": "2"}
         await client.request("FIND", "/parcel")
-        third = await second.renewed(ask=False)
+        third = await second.renewed()
     assert [place.endpoint.method for place in second.places] == ["FIND"]
     assert third.places == ()
     assert "does not conform" in third.failures[0].reason

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, Literal, Self
 
 from bespeak.agent.acting import decision as deciding
@@ -202,7 +203,7 @@ class Agent:
 
         `place` is the endpoint if the user has chosen one; `given` are arguments that are known already.
         """
-        self._map = await self._map.renewed(ask=False)
+        self._map = await self._map.renewed()
         decided = deciding.choose(self._map, instruction, self.rules)
         if place is not None:
             decided = deciding.select(decided, self._map, place, self.rules, chosen=True)
@@ -246,44 +247,31 @@ class Agent:
     async def _settle(self, decided: Decision, *, agreed: bool) -> Decision | Acted:
         """Ask until a decision may be called; return it, or how it ends."""
         for _ in range(MOST_QUESTIONS):
-            if decided.verdict == "none":
-                return Acted(decided, "none", "; ".join(decided.reasons))
-            if decided.verdict == "refuse":
-                return Acted(decided, "refused", "; ".join(decided.reasons))
-            if decided.verdict == "call":
+            if decided.verdict == "call" or (decided.verdict == "confirm" and agreed):
                 return decided
             if decided.verdict == "confirm":
-                if agreed:
-                    return decided
-                ended = await self._confirmed(decided)
-                return decided if ended is None else ended
-            answered = await self._answered(decided)
-            if isinstance(answered, Acted):
-                return answered
-            decided = answered
+                return await self._confirmed(decided)
+            why = "; ".join(decided.reasons)
+            if decided.verdict != "ask" or self._ask is None:
+                states: dict[str, State] = {"none": "none", "refuse": "refused"}
+                return Acted(decided, states.get(decided.verdict, "open"), why)
+            answer = await self._put(self._ask, ask_for(decided))
+            if answer is None or answer == "":
+                return Acted(decided, "declined", "the question was not answered; nothing was called")
+            # Whoever agreed has not agreed to what the answer makes of the call.
+            decided, agreed = await self.answer(decided, answer), False
         return Acted(decided, "open", f"after {MOST_QUESTIONS} questions it is still not clear what is meant")
 
-    async def _confirmed(self, decided: Decision) -> Acted | None:
-        """Return None if a person agrees to a call, else how it ends."""
-        needs_person = decided.needs_person(self.rules)
+    async def _confirmed(self, decided: Decision) -> Decision | Acted:
+        """Return a decision if a person agrees to it, else how it ends."""
         if self._confirm is None:
             return Acted(decided, "open", "a person has to agree to this call, and none can be asked")
         text = describe_call(decided, self._map)
         if len(text) > LONGEST:
             return Acted(decided, "refused", f"the call cannot be shown to a person: it takes {len(text)} characters")
-        if await self._put(self._confirm, Confirmation(text, decided, needs_person)) is True:
-            return None
+        if await self._put(self._confirm, Confirmation(text, decided, decided.needs_person(self.rules))) is True:
+            return decided
         return Acted(decided, "declined", "the user did not agree; nothing was called")
-
-    async def _answered(self, decided: Decision) -> Decision | Acted:
-        """Ask for what is missing, and decide again with the answer."""
-        if self._ask is None:
-            return Acted(decided, "open", "; ".join(decided.reasons))
-        asked = ask_for(decided)
-        answer = await self._put(self._ask, asked)
-        if answer is None or answer == "":
-            return Acted(decided, "declined", "the question was not answered; nothing was called")
-        return await self.answer(decided, answer)
 
     async def answer(self, decided: Decision, answer: Any) -> Decision:
         """Return the decision with the answer to its question: a value, a text, or the number of an option."""
@@ -300,7 +288,8 @@ class Agent:
         if given is None:
             reason = f"{brief(answer)} is not a valid {asked.name}"
             return replace(decided, reasons=(*decided.reasons, reason))
-        return await self.complete(decided_again(decided), {**decided.arguments, asked.name: given})
+        again = replace(decided, verdict="call", missing=(), offered={})
+        return await self.complete(again, {**decided.arguments, asked.name: given})
 
     async def read_answer(self, decided: Decision, name: str, answer: Any) -> Argument | None:
         """Return an answer as the value of a field; None if its schema does not take it."""
@@ -333,7 +322,7 @@ class Agent:
         changes = decided.effect != "informational"
         try:
             # AGTP-API-Version tells of a change; before a call that matters, the contract is compared by its ETag.
-            self._map = await self._map.renewed(ask=changes)
+            self._map = await self._map.renewed(place.namespace if changes else None)
         except BespeakError as error:
             return Acted(decided, "failed", f"the contract could not be read again, so nothing was called: {error}")
         current = next((one for one in self._map.find(*place.endpoint.key, place.namespace)), None)
@@ -351,19 +340,10 @@ class Agent:
             return await self._refused(decided, current, reply, key, last=last)
         return await self._done(decided, current, reply, key)
 
-    async def _send(
-        self,
-        place: Place,
-        values: Mapping[str, Any],
-        key: str | None,
-        headers: Mapping[str, str] | None = None,
-        scopes: Iterable[str] | None = None,
-    ) -> Reply:
+    async def _send(self, place: Place, values: Mapping[str, Any], key: str | None, **more: Any) -> Reply:
         """Send a call. What changes something has a key, so that the client may repeat it (AGTP-API 7.1)."""
-        method, path = call_name(place.client, place.endpoint)
-        return await place.client.request(
-            method, path, values or None, headers=headers, scopes=scopes, idempotency_key=key
-        )
+        named = call_name(place.client, place.endpoint)
+        return await place.client.request(*named, values or None, idempotency_key=key, **more)
 
     async def _decide_again(self, decided: Decision, current: Place | None, *, last: bool) -> Acted | Decision:
         reason = "the contract has changed since the decision"
@@ -393,17 +373,18 @@ class Agent:
         """Answer a refusal with what the contract offers; return another decision, or how it ends."""
         error = reply.error
         assert error is not None
-        ended = Acted(decided, "refused", _describe_error(reply), reply, key=key)
+        ended = Acted(decided, "refused", str(error_of(reply)), reply, key=key)
         if last:
             return ended
-        if (case_id := _confirmation_id(reply)) is not None:
+        if isinstance(case_id := error.members.get("confirmation_id"), str):
             if error.members.get("confirmation_status") == "accepted":
                 return await self._again(ended, place, headers={"Confirmation-ID": case_id})
             return replace(ended, state="open", message=f"{ended.message} Another party has to confirm it: {case_id}.")
         scopes = missing_scopes(reply)
         if scopes and self._step_up is not None:
-            if await self._put(lambda wanted: self._step_up(place, wanted), scopes) is True:  # type: ignore[misc]
-                wanted = dict.fromkeys((*place.endpoint.required_scopes, *scopes))
+            if await self._put(partial(self._step_up, place), scopes) is True:
+                own = filter(None, (place.client._scopes or "").split(", "))
+                wanted = dict.fromkeys((*own, *place.endpoint.required_scopes, *scopes))
                 return await self._again(ended, place, scopes=tuple(wanted))
             return replace(ended, state="declined", message=f"{ended.message} The scopes were not granted.")
         if reply.status == status.UNPROCESSABLE and (wrong := wrong_fields(reply, decided.arguments)):
@@ -428,7 +409,7 @@ class Agent:
         except BespeakError as error:
             return replace(ended, state="unknown" if ended.key else "failed", message=str(error))
         if not reply.ok:
-            return replace(ended, message=_describe_error(reply), reply=reply)
+            return replace(ended, message=str(error_of(reply)), reply=reply)
         return await self._done(ended.decision, place, reply, ended.key)
 
     async def _propose(self, decided: Decision, place: Place, ended: Acted) -> Acted:
@@ -441,9 +422,7 @@ class Agent:
         composes = manifest.policies.synthesis_enabled and manifest.endpoint(*place.endpoint.key) is None
         if not composes or self._confirm is None:
             return ended
-        asks = (
-            "The service no longer has this endpoint. Propose it, so that it may compose it from others, and call it?"
-        )
+        asks = "The service no longer has this endpoint. Propose it, so that it is composed from others, and call it?"
         text = f"{asks}\n{describe_call(decided, self._map)}"
         if await self._put(self._confirm, Confirmation(text, decided, True)) is not True:
             return ended
@@ -478,10 +457,8 @@ class Agent:
         place = ended.decision.place
         if not self._escalates or ended.state not in ("open", "refused", "unknown") or place is None:
             return ended
-        reasons = {"open": "ambiguous_instruction", "unknown": "resource_unavailable"}
-        reason = (
-            "confidence_threshold" if ended.decision.verdict == "confirm" else reasons.get(ended.state, "scope_limit")
-        )
+        reasons = {"open": "ambiguous_instruction", "unknown": "resource_unavailable", "refused": "scope_limit"}
+        reason = "confidence_threshold" if ended.decision.verdict == "confirm" else reasons[ended.state]
         context = {"decision": ended.decision.to_json(), "message": ended.message}
         given = {"task_id": str(uuid.uuid4()), "reason": reason, "context": context, "priority": "normal"}
         try:
@@ -492,17 +469,12 @@ class Agent:
         return replace(ended, notes=(*ended.notes, f"escalated as case {case_id}"))
 
 
-def decided_again(decided: Decision) -> Decision:
-    """Return a decision as it was before its arguments were judged."""
-    return replace(decided, verdict="call", missing=(), offered={})
-
-
 def ask_for(decided: Decision) -> Asked:
     """Return the question that a decision waits for."""
     if decided.is_open or decided.place is None:
         options = tuple(f"{label} {one.place.endpoint.path}" for label, one in decided.candidates)
-        listed = "\n".join(f"{number}. {option}" for number, option in enumerate(options, 1))
-        return Asked(printable_lines(f"Which of these is meant?\n{listed}"), decided, options=options)
+        listed = (f"{number}. {printable(option)}" for number, option in enumerate(options, 1))
+        return Asked("\n".join(("Which of these is meant?", *listed)), decided, options=options)
     name = decided.missing[0]
     schema = field_of(decided.place, name)
     enum = schema.get("enum")
@@ -513,7 +485,7 @@ def ask_for(decided: Decision) -> Asked:
     text += f" ({described[:200]})" if isinstance(described, str) and described else ""
     text += f", one of {', '.join(options)}" if options else ""
     text += f": {offered.value}?" if offered is not None else "?"
-    return Asked(printable_lines(text), decided, name, schema, options)
+    return Asked(printable(text), decided, name, schema, options)
 
 
 def describe_call(decided: Decision, service_map: ServiceMap) -> str:
@@ -532,20 +504,7 @@ def describe_call(decided: Decision, service_map: ServiceMap) -> str:
         quoted = "" if one.span is None else f'  (from "{decided.instruction[slice(*one.span)]}")'
         lines.append(f"- {name}: {cut_value(one.value)}{quoted}")
     lines += [f"Note: {note}" for note in decided.notes]
-    return printable_lines("\n".join(lines))
-
-
-def printable_lines(text: str) -> str:
-    return "\n".join(map(printable, text.split("\n")))
-
-
-def _describe_error(reply: Reply) -> str:
-    return str(error_of(reply))
-
-
-def _confirmation_id(reply: Reply) -> str | None:
-    found = reply.error.members.get("confirmation_id") if reply.error is not None else None
-    return found if isinstance(found, str) else None
+    return "\n".join(map(printable, lines))  # a text of the service cannot look like a line of its own
 
 
 def _readings(answer: Any, schema: Mapping[str, Any]) -> list[Any]:

@@ -143,7 +143,7 @@ def _reader_of(service_map: ServiceMap, place: Place, known: Mapping[str, Any], 
     last = {name.rpartition(".")[2] for name in names}
     for one in service_map.places:
         template = parse_template(one.endpoint.path)
-        if one.namespace != place.namespace or isinstance(template, Fault) or not template.parameters:
+        if one.namespace != place.namespace or one.doubt or isinstance(template, Fault) or not template.parameters:
             continue
         required = one.endpoint.input_schema.get("required")
         needed = {*(required if isinstance(required, list) else ()), *template.parameters}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -116,7 +117,10 @@ class ServiceMap:
         failures = list(failures)
         for namespace, client in named:
             read = await read_service(client, namespace, {one.namespace for one in services})
-            (services if isinstance(read, MappedService) else failures).append(read)  # type: ignore[arg-type]
+            if isinstance(read, MappedService):
+                services.append(read)
+            else:
+                failures.append(read)
         return cls(services, failures)
 
     @property
@@ -163,27 +167,30 @@ class ServiceMap:
         """Return the name of a verb, with its namespace if there are several services."""
         return place.name if len(self.services) > 1 else place.endpoint.method
 
-    async def renewed(self, *, ask: bool = True) -> ServiceMap:
+    async def renewed(self, asked: str | None = None) -> ServiceMap:
         """Return this map, or a new one if a service has changed its contract.
 
-        Without `ask`, only services that have announced another version (AGTP-API-Version) are read again.
+        A service is read again if it has announced another version (AGTP-API-Version). The one with the namespace
+        `asked` is asked in any case, by its ETag; raises BespeakError if it does not answer.
         """
         services: list[MappedService] = []
         failures = list(self.failures)
         for service in self.services:
-            manifest = await service.client.discover(refresh=ask)
+            is_asked = service.namespace == asked
+            try:
+                manifest = await service.client.discover(refresh=is_asked)
+            except BespeakError:
+                if is_asked:
+                    raise
+                manifest = service.manifest  # it may answer again until it is called
             if manifest is service.manifest:
                 services.append(service)
-                continue
-            read = await read_service(service.client, service.namespace, {one.namespace for one in services})
-            (services if isinstance(read, MappedService) else failures).append(read)  # type: ignore[arg-type]
-        if len(services) == len(self.services) and all(map(_is_same, services, self.services)):
-            return self
-        return ServiceMap(services, failures)
-
-
-def _is_same(one: MappedService, other: MappedService) -> bool:
-    return one is other
+            elif isinstance(read := await read_service(service.client, service.namespace), MappedService):
+                services.append(read)
+            else:
+                failures.append(read)
+        same = len(services) == len(self.services) and all(map(operator.is_, services, self.services))
+        return self if same else ServiceMap(services, failures)
 
 
 async def read_service(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -117,7 +119,7 @@ def chat(*, targets: tuple[str, ...], **options: Any) -> int:
             known = ", ".join(f"{one.namespace} ({len(one.places)} endpoints)" for one in agent.service_map.services)
             _print([line((f"Connected to {known}. Say what you want to have done.", "dim"))])
             conversation = Conversation(agent)
-            while (said := await asyncio.to_thread(_read_line)) is not None:
+            while (said := _at_terminal(_read_line)) is not None:
                 turn = await conversation.say(said, by_person=_is_person())
                 _show_turn(turn, explain=explain)
             return 0
@@ -165,13 +167,24 @@ class _Person:
     yes: bool
     asks: bool
 
-    def confirm(self, question: Confirmation) -> bool:
+    async def confirm(self, question: Confirmation) -> bool:
         if self.yes and not question.needs_person:
             return True
         if not self.asks:
             return False
         _print(_lines(question.text))
-        return bool(click.confirm("Call it?", default=False, err=True))
+        return bool(_at_terminal(click.confirm, "Call it?", default=False, err=True))
+
+
+def _at_terminal(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Wait for a person, with nothing else going on. Ctrl-C ends the command at once, and not with the next line."""
+    if threading.current_thread() is not threading.main_thread():
+        return function(*arguments, **options)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return function(*arguments, **options)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _is_person() -> bool:
@@ -179,14 +192,14 @@ def _is_person() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _ask(asked: Asked) -> str:
+async def _ask(asked: Asked) -> str:
     _print(_lines(asked.text))
-    return str(click.prompt(asked.name or "number", default="", show_default=False, err=True))
+    return str(_at_terminal(click.prompt, asked.name or "number", default="", show_default=False, err=True))
 
 
-def _step_up(place: Place, scopes: tuple[str, ...]) -> bool:
+async def _step_up(place: Place, scopes: tuple[str, ...]) -> bool:
     _print([line(f"{place} requires {', '.join(scopes)}, which you have not declared with --scope.")])
-    return bool(click.confirm("Declare it for this call?", default=False, err=True))
+    return bool(_at_terminal(click.confirm, "Declare it for this call?", default=False, err=True))
 
 
 def _read_line() -> str | None:
