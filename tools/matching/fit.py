@@ -25,9 +25,10 @@ from bespeak.text.language.operation_class import operation_classes
 NEEDS: Final = Path(__file__).with_name("needs.txt")
 NOTHING: Final = "nothing"
 SIZES: Final = (1, 2, 4, 8, 12, 18)  # services in a catalogue
-DRAWS: Final = 20  # catalogues of each size
+DRAWS: Final = 16  # catalogues of each size
 ASKED: Final = 120  # needs for each catalogue
-OUTSIDE: Final = 0.2  # share of needs that no endpoint of a catalogue serves
+OUTSIDE: Final = 0.13  # share of needs that no endpoint of a catalogue serves
+LEFT_OUT: Final = 0.15  # share of the endpoints that a service lacks, though it has their neighbours
 WRITTEN: Final = 0.35  # share of needs that were written, the others follow templates
 PENALTY: Final = 2.0
 OPENINGS: Final = (
@@ -123,16 +124,22 @@ def examples(backend: Backend, seed: int) -> Iterator[tuple[Signals, bool]]:
     for size in SIZES:
         for _ in range(DRAWS):
             drawn = set(rng.sample(services, size))
-            inside = [one for one in asked if one.service in drawn]
-            outside = [one for one in asked if one.service not in drawn]
+            left_out = {one.endpoint for one in asked if rng.random() < LEFT_OUT}
+            inside = [one for one in asked if one.service in drawn and one.endpoint not in left_out]
+            outside = [one for one in asked if one not in inside]
+            near = [one for one in outside if one.service in drawn] or outside
+            if not inside:
+                continue
             index = EndpointIndex([endpoints[one.endpoint] for one in inside], backend=backend)
             for _ in range(ASKED):
-                if rng.random() < OUTSIDE:
-                    right, other = -1, rng.choice(outside)
-                    need = rng.choice(nothing) if rng.random() < 0.5 else _say(endpoints, other, rng)
-                else:
+                right, kind = -1, rng.random()
+                if kind > OUTSIDE:
                     right = rng.randrange(len(inside))
                     need = _say(endpoints, inside[right], rng)
+                elif kind > OUTSIDE * 0.6:
+                    need = rng.choice(nothing)
+                else:
+                    need = _say(endpoints, rng.choice(near if kind < OUTSIDE * 0.3 else outside), rng)
                 if (found := index.best(need)) is not None:
                     yield found[1], found[0] == right
 

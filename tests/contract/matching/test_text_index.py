@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.contract.matching.needs import words
-from bespeak.contract.matching.text_index import TextIndex, read_fields
+from bespeak.contract.matching.text_index import TextIndex, read_fields, read_text
 
 
 def _index(texts: list[str] | list[tuple[str, str]]) -> TextIndex:
-    return TextIndex(map(read_fields, texts))
+    return TextIndex(read_text(text) if isinstance(text, str) else read_fields(text) for text in texts)
 
 
 def test_rare_words_count_more_than_common_ones_and_forms_of_a_word_meet() -> None:
     texts = ["room with a view", "room with a piano", "room"]
-    assert [index for _, index in _index(texts).rank("room piano")][0] == 1
+    assert next(index for _, index in _index(texts).rank("room piano")) == 1
     assert words("Rooms, booked cities bookings") == ["room", "book", "city", "booking"]
     assert words("merge merged merges merging cancel cancelled access") == ["merg"] * 4 + ["cancel"] * 2 + ["acces"]
 
@@ -33,3 +33,7 @@ def test_first_part_counts_most_synonyms_less_and_all_words_give_a_high_score() 
     (score, place), *_ = _index(["the picture of a room", "a room"]).rank("rooms, pictures")
     assert place == 0
     assert score > 0.9
+
+
+def test_words_far_inside_a_long_text_are_found() -> None:
+    assert [place for _, place in _index([f"{'filling ' * 900}zebra", "room"]).rank("zebra")] == [0]

@@ -6,6 +6,7 @@ import math
 from typing import Final, NamedTuple
 
 FLOOR: Final = 0.3  # confidence below which it is more likely that no endpoint serves a need
+_DOUBT: Final = 0.25  # most that a doubtful match has
 
 
 class Signals(NamedTuple):
@@ -20,6 +21,7 @@ class Signals(NamedTuple):
     score: float
     terms: int
     size: int
+    doubtful: bool  # the method does the contrary, or the need does not say with what
 
     def features(self) -> tuple[float, ...]:
         return (
@@ -28,7 +30,8 @@ class Signals(NamedTuple):
             max(min(self.cosine_margin, 0.3), -0.1),
             self.words,
             self.words_margin,
-            self.verb - 0.5,
+            max(self.verb - 0.5, 0.0),
+            min(self.verb - 0.5, 0.0),
             min(self.margin, 3.0),
             min(self.score, 1.0),
             1.0 / max(self.terms, 1),
@@ -37,8 +40,9 @@ class Signals(NamedTuple):
 
 
 WEIGHTS: Final[dict[str, tuple[float, ...]]] = {
-    "words": (-0.245, 0.755, 3.301, 2.542, 3.073, 1.181, 0.421, 1.617, -3.609, -1.799),
-    "wordllama": (-0.379, 2.988, 1.220, 1.323, 2.693, 1.004, 0.566, 1.048, -2.681, -1.981),
+    "words": (-0.101, 0.827, 2.477, 2.113, 3.430, 1.820, 0.582, 0.470, 1.004, -3.327, -1.800),
+    "wordllama": (0.108, 1.651, 1.044, 1.322, 3.101, 1.153, 0.932, 0.578, 1.189, -2.925, -1.786),
+    "minilm": (-1.001, 1.594, 0.448, 0.875, 1.400, 1.021, 0.688, 1.059, 1.240, -0.895, -1.168),
 }
 
 
@@ -46,4 +50,5 @@ def confidence(backend: str, signals: Signals) -> float:
     """Return how often the best match of such a list is right, 0 to 1."""
     weights = WEIGHTS.get(backend, WEIGHTS["wordllama"])
     total = sum(weight * value for weight, value in zip(weights, signals.features(), strict=True))
-    return round(1.0 / (1.0 + math.exp(-max(min(total, 30.0), -30.0))), 4)
+    chance = 1.0 / (1.0 + math.exp(-max(min(total, 30.0), -30.0)))
+    return round(min(chance, _DOUBT) if signals.doubtful else chance, 4)

@@ -14,7 +14,7 @@ from bespeak.contract.http_route import as_text
 from bespeak.contract.matching.calibration import FLOOR, Signals, confidence
 from bespeak.contract.matching.needs import Need, read_need
 from bespeak.contract.matching.text_index import Field, TextIndex, hits, read_fields
-from bespeak.contract.matching.vectors import Backend, VectorIndex, choose_backend
+from bespeak.contract.matching.vectors import SMALL, Backend, VectorIndex, usual_backend
 from bespeak.text.identifiers import WORD_BORDER
 from bespeak.text.language.injection import addressed, instruction, may_inject, sentences
 from bespeak.text.language.lexicon import lexicon
@@ -23,7 +23,8 @@ from bespeak.text.language.verb_form import lemmas
 
 _VERB: Final = 0.2  # weight of the verb; as a filter it would cost 3 to 20 points
 _NEUTRAL: Final = 0.5
-_SAME: Final = 0.5  # fit from which a verb asks for a method
+_CONTRARY: Final = 0.1  # fit up to which a verb and a method contradict each other
+_SAME: Final = 0.8  # fit from which a verb asks for a method
 _LEAST: Final = (0.03, 0.03, 0.05)  # deviations of cosines, of shares of words and of verbs that are not noise
 _LONGEST: Final = 2_000  # characters of each text of an endpoint that are read
 _PARAMETERS: Final = 40
@@ -36,6 +37,9 @@ class Part(NamedTuple):
 
     value: float
     words: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f}" + (f" ({', '.join(self.words)})" if self.words else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +54,7 @@ class Evidence:
 
     def __str__(self) -> str:
         named = ((name, getattr(self, name)) for name in self.__slots__)
-        shown = [
-            f"{name} {part.value:.2f}" + (f" ({', '.join(part.words)})" if part.words else "")
-            for name, part in named
-            if part.value
-        ]
+        shown = [f"{name} {part}" for name, part in named if part.value]
         return "; ".join(shown) or "no evidence"
 
 
@@ -108,10 +108,9 @@ class EndpointIndex:
 
         Without a `backend`, the best installed one compares meanings.
         """
-        read = [_read(*_texts(one, names[at] if names else "")) for at, one in enumerate(endpoints)]
-        read += [_read("", other[:_LONGEST]) for other in others]
-        self._documents = read
-        self._words = TextIndex([one.fields for one in read])
+        self._documents = [_read(*_texts(one, names[at] if names else "")) for at, one in enumerate(endpoints)]
+        self._documents += [_read("", other[:_LONGEST]) for other in others]
+        self._words = TextIndex([one.fields for one in self._documents])
         self._methods = [one.method.lower() for one in endpoints]
         self._places: dict[str, list[int]] = {}
         for place, method in enumerate(self._methods):
@@ -121,7 +120,7 @@ class EndpointIndex:
     @cached_property
     def _vectors(self) -> VectorIndex:
         # Loading vectors takes long, and most indexes are never asked.
-        backend = self._backend or choose_backend(len(self._documents))
+        backend = self._backend or usual_backend(small=len(self._documents) <= SMALL)
         return VectorIndex(backend, [one.text for one in self._documents])
 
     def rank(self, need: str) -> list[tuple[float, int]]:
@@ -138,12 +137,7 @@ class EndpointIndex:
         return (best[0], self._signals(weighed, best)) if best else None
 
     def match(
-        self,
-        need: str,
-        limit: int = 5,
-        *,
-        floor: float = FLOOR,
-        admits: Callable[[int], bool] | None = None,
+        self, need: str, limit: int = 5, *, floor: float = FLOOR, admits: Callable[[int], bool] | None = None
     ) -> list[Match]:
         """Return the best matches, or none if it is unlikely that one of them serves the need.
 
@@ -203,7 +197,14 @@ class EndpointIndex:
             score=weighed.fused[first] / weighed.top,
             terms=len(weighed.need.terms),
             size=len(self._documents),
+            doubtful=weighed.need.refers or self._is_contrary(weighed, first),
         )
+
+    def _is_contrary(self, weighed: _Weighed, place: int) -> bool:
+        """Return True if either of verb and method removes or ends what the other does not."""
+        if self._verb(weighed, place) > _CONTRARY:
+            return False
+        return _removes(self._methods[place]) or any(map(_removes, weighed.need.verbs))
 
     def _verb(self, weighed: _Weighed, place: int) -> float:
         return weighed.fits[self._methods[place]] if place < len(self._methods) else _NEUTRAL
@@ -249,14 +250,18 @@ def _fit(method: str, verbs: tuple[str, ...]) -> float:
     return max((found for verb in verbs if (found := fit(method, verb)) is not None), default=_NEUTRAL)
 
 
+def _removes(verb: str) -> bool:
+    classes = operation_classes(verb)
+    return classes is not None and classes.main in ("DELETE", "END")
+
+
 @lru_cache(maxsize=8192)
 def _undoes(method: str, need: Need) -> bool:
     """Return True if a method removes or ends something that a question does not speak of."""
-    classes = operation_classes(method)
-    if classes is None or classes.main not in ("DELETE", "END"):
+    if not _removes(method):
         return False
     said = {one.verb for word in need.words for one in lemmas(word)}
-    return not any((fit(method, verb) or 0.0) >= _SAME for verb in said if lexicon().share(verb)[0] >= _SAME)
+    return not any((fit(method, verb) or 0.0) >= _SAME for verb in said if lexicon().share(verb)[0] >= 0.5)
 
 
 def _texts(endpoint: Endpoint, name: str) -> tuple[str, ...]:

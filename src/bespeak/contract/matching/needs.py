@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.lexicon import THINGS
+from bespeak.text.language.sentence import word_set
 
 LONGEST: Final = 4_000  # characters of a need that are read
 _OPENING: Final = 600  # characters of a need in which its verb is
@@ -67,6 +68,9 @@ _QUESTION: Final = re.compile(
 )
 
 
+_REFERRING: Final = word_set("it that this them those these one ones first second third last same again more")
+
+
 class Need(NamedTuple):
     """A need as it is matched."""
 
@@ -75,6 +79,7 @@ class Need(NamedTuple):
     terms: tuple[str, ...]  # stems of the words that say something, each once
     verbs: tuple[str, ...]  # what is to be done, in the base form
     asks: bool  # True for a question about facts, which nothing that changes them can answer
+    refers: bool  # True if it says only what to do, with something that was spoken of before: "book the first one"
 
 
 @lru_cache(maxsize=1024)
@@ -88,4 +93,6 @@ def read_need(text: str) -> Need:
         verbs = tuple(dict.fromkeys(head.verb for head in head_verbs(behind) if head.kind != "own"))
     found = tuple(_WORD.findall(text.lower()))[:_MOST]
     terms = dict.fromkeys(stem(word) for word in found if word not in _FILLERS)
-    return Need(text, found, tuple(terms), verbs, _QUESTION.match(behind) is not None)
+    others = terms.keys() - _REFERRING - {stem(verb) for verb in verbs}
+    refers = not others and not _REFERRING.isdisjoint(found)
+    return Need(text, found, tuple(terms), verbs, _QUESTION.match(behind) is not None, refers)

@@ -17,13 +17,16 @@ _SYNONYM: Final = 0.5
 Field = tuple[frozenset[str], int]  # words of a field, each once, and how many it was written with
 
 
-def read_fields(text: str | Sequence[str]) -> tuple[Field, ...]:
-    """Read the fields of a text. A word counts once in each, so that repeating it gains nothing."""
-    found = []
-    for part, most in zip((text,) if isinstance(text, str) else text, _MOST, strict=False):
-        written = words(part)
-        found.append((frozenset(written[:most]), len(written)))
-    return tuple(found)
+def read_text(text: str) -> tuple[Field, ...]:
+    """Read a text without fields. A word counts once, so that repeating it gains nothing."""
+    written = words(text)
+    return ((frozenset(written), len(written)),)
+
+
+def read_fields(texts: Sequence[str]) -> tuple[Field, ...]:
+    """Read the fields of a contract. Of each field the first words count, and each of them once."""
+    read = zip(map(words, texts), _MOST, strict=False)
+    return tuple((frozenset(written[:most]), len(written)) for written, most in read)
 
 
 class TextIndex:

