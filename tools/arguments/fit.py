@@ -1,6 +1,6 @@
 """Fit the weights by which arguments are found, and report how well they read domains that they were not fitted on.
 
-    python tools/arguments/fit.py            # writes src/bespeak/agent/arguments/data/weights.json; needs numpy; minutes
+    python tools/arguments/fit.py            # needs numpy; writes the weights into src/bespeak/agent/arguments/data
     python tools/arguments/fit.py --report   # only measures the weights that there are
 
 The sentences are made from templates of this folder with a fixed seed, so that a second run writes the same file.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections import Counter
@@ -22,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from sentences import NOW, Gold, Sample, Writer, read_templates
 
 from bespeak.agent.arguments import finding
-from bespeak.agent.arguments.candidates import Candidate, Reading
+from bespeak.agent.arguments.candidates import Candidate
 from bespeak.agent.arguments.slots import Slot, slots_of
 from bespeak.agent.arguments.weighing import Weighing, weights
 
@@ -38,7 +39,9 @@ def is_right(candidate: Candidate, value: Any, slot: Slot, gold: Gold | None, te
         wanted = gold.value if isinstance(gold.value, list) else [gold.value]
         if value in wanted:
             return True
-        return any(text[start:end].lower() == text[candidate.start : candidate.end].lower() for start, end in gold.spans)
+        return any(
+            text[start:end].lower() == text[candidate.start : candidate.end].lower() for start, end in gold.spans
+        )
     for start, end in gold.spans:
         if (candidate.start, candidate.end) == (start, end):
             return True
@@ -107,6 +110,29 @@ def fit(pairs: Pairs) -> dict[str, float]:
     return {name: value for name, value in sorted(found.items()) if abs(value) >= 0.05}
 
 
+def write(table: dict[str, float]) -> None:
+    """Write the weights, a line for each group of features."""
+    groups: dict[str, dict[str, float]] = {}
+    for name, weight in table.items():
+        group = re.match(r"\w+:?[\w-]*=?", name)
+        assert group is not None
+        groups.setdefault(group[0], {})[name[group.end() :]] = weight
+    rows = (f"{json.dumps(group)}: {json.dumps(names, separators=(',', ':'))}" for group, names in groups.items())
+    TARGET.write_text("{\n" + ",\n".join(rows) + "\n}\n", "utf-8")
+
+
+def _agrees(one: finding.Argument, gold: Gold, slot: Slot, text: str) -> bool:
+    """Return True if a value is what the sentence says."""
+    if gold.value is not None and (slot.family in ("choice", "flag") or not gold.spans):
+        return bool(gold.value == one.value)
+    if slot.many:
+        said = [text[start:end].lower() for start, end in gold.spans]
+        return len(said) == len(one.value) and all(value in said for value in map(str.lower, map(str, one.value)))
+    assert one.span is not None
+    made = Candidate("name" if slot.family == "text" else slot.family, one.value, *one.span, 0, 0)
+    return is_right(made, one.value, slot, gold, text)
+
+
 def measure(samples: list[Sample], table: dict[str, float], show: int = 0) -> dict[str, float]:
     """Return precision, recall, F1, whole requests, inventions, and required fields that were rightly left empty."""
     tally: Counter[str] = Counter()
@@ -117,23 +143,16 @@ def measure(samples: list[Sample], table: dict[str, float], show: int = 0) -> di
         good = invented = 0
         for one in result.found:
             gold, slot = sample.gold.get(one.name), slots[one.name]
-            assert one.span is not None
-            made = Candidate(slot.family if slot.family != "text" else "name", one.value, *one.span, 0, 0)
-            wanted = gold is not None and (
-                gold.value == one.value if gold.value is not None and not gold.spans
-                else one.value == gold.value if slot.family in ("choice", "flag")
-                else is_right(made, one.value, slot, gold, sample.text) if not slot.many
-                else len(one.value) == len(gold.spans) and all(sample.text[a:b].lower() in [str(v).lower() for v in one.value] for a, b in gold.spans)
-            )  # fmt: skip
+            wanted = gold is not None and _agrees(one, gold, slot, sample.text)
             good += wanted
             invented += gold is None
             if show and not wanted:
                 show -= 1
-                print(f"  {sample.text!r}\n    {one.name}={one.value!r} ({one.confidence}), said {gold and (gold.value or [sample.text[a:b] for a, b in gold.spans])}")
+                print(f"  {sample.text!r}: {one.name}={one.value!r} ({one.confidence}), said {gold}")
         for name, gold in sample.gold.items() if show else ():
             if name not in {one.name for one in result.found}:
                 show -= 1
-                print(f"  {sample.text!r}\n    MISSED {name} {gold.value or [sample.text[a:b] for a, b in gold.spans]} {[(o.value, o.confidence) for o in result.offered if o.name == name]}")
+                print(f"  {sample.text!r}: missed {name}, said {gold}")
         tally["filled"] += len(result.found)
         tally["right"] += good
         tally["said"] += len(sample.gold)
@@ -157,7 +176,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--report", action="store_true", help="measure only")
     parser.add_argument("--show", type=int, default=0, help="print this many wrong values")
-    parser.add_argument("--variants", type=int, default=10, help="wordings of each contract")
+    parser.add_argument("--variants", type=int, default=40, help="wordings of each contract")
     options = parser.parse_args()
     begun = time.process_time()
     if options.report:
@@ -167,13 +186,14 @@ def main() -> None:
         for template in read_templates("familiar.txt"):
             for sample in writer.samples(template, options.variants, 16):
                 pairs.add(sample)
-        print(f"{len(pairs.rows)} pairs, {sum(pairs.labels)} right, {len(pairs.columns)} features, {time.process_time() - begun:.0f} s")
+        spent = f"{time.process_time() - begun:.0f} s"
+        print(f"{len(pairs.rows)} pairs, {sum(pairs.labels)} right, {len(pairs.columns)} features, {spent}")
         table = fit(pairs)
-        TARGET.write_text(json.dumps(table, indent=0, ensure_ascii=False) + "\n", "utf-8")
+        write(table)
         print(f"{len(table)} weights, {TARGET.stat().st_size} bytes, {time.process_time() - begun:.0f} s")
     for name, file in (("familiar", "familiar.txt"), ("held out", "held-out.txt")):
         writer = Writer(2)
-        samples = [sample for template in read_templates(file) for sample in writer.samples(template, 3, 10)]
+        samples = [sample for template in read_templates(file) for sample in writer.samples(template, 15, 5)]
         start = time.process_time()
         found = measure(samples, table, options.show if file == "held-out.txt" else 0)
         each = 1000 * (time.process_time() - start) / len(samples)

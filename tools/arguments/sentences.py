@@ -1,8 +1,8 @@
 """Sentences with known arguments, made from the notation of familiar.txt and held-out.txt.
 
-An endpoint is a paragraph: `@ METHOD /path Description.`, then its parameters, then `>` and the ways to begin a request.
-A parameter is `name|other names type! Description :: variant | variant`; `!` means required, brackets a list. `{city}` is
-replaced by a value of that kind, `{=}` by one of the choices; `variant=value` says what the words mean.
+An endpoint is a paragraph: `@ METHOD /path Description.`, its parameters, and `>` with the ways to begin a request.
+A parameter is `name|other names type! Description :: variant | variant`; `!` means required, brackets a list. `{city}`
+is replaced by a value of that kind, `{=}` by one of the choices; `variant=value` says what the words mean.
 """
 
 from __future__ import annotations
@@ -81,10 +81,14 @@ def read_templates(name: str) -> list[Template]:
             choices = re.search(r"enum\((.*?)\)", type_)
             found[-1].parameters.append(
                 Parameter(
-                    names.split("|"), type_.rstrip("!").strip("[]").rstrip("!"), "!" in type_, rest[0] if rest else "",
+                    names.split("|"),
+                    type_.rstrip("!").strip("[]").rstrip("!"),
+                    "!" in type_,
+                    rest[0] if rest else "",
                     [one.strip() for one in variants.split(" | ") if one.strip()],
-                    choices[1].split("/") if choices else [], type_.startswith("["),
-                )  # fmt: skip
+                    choices[1].split("/") if choices else [],
+                    type_.startswith("["),
+                )
             )
     return found
 
@@ -131,10 +135,23 @@ class Writer:
         if source.random() < 0.3:
             source.shuffle(keys)
         intent = template.description if source.random() < 0.7 else ""
-        semantic = Semantic(intent=intent, actor="agent", outcome="", confidence=0.9, impact="reversible", is_idempotent=False)
+        hints = {name: _hints(one, source) for name, one in zip(names, template.parameters, strict=True) if name}
+        hints = {name: texts for name, texts in hints.items() if texts and source.random() < 0.7}
+        hints = hints if source.random() < 0.3 else {}
+        semantic = Semantic(
+            intent=intent,
+            actor="agent",
+            outcome="",
+            confidence=0.9,
+            impact="reversible",
+            is_idempotent=False,
+            parameter_hints=hints,
+        )
         described = template.description if source.random() < 0.8 else ""
         schema = {"type": "object", "properties": {key: properties[key] for key in keys}, "required": required}
-        path = template.path if source.random() < 0.85 else "/" + source.choice(["items", "action", "request", "service"])
+        path = (
+            template.path if source.random() < 0.85 else "/" + source.choice(["items", "action", "request", "service"])
+        )
         endpoint = Endpoint(
             method=template.method, path=path, description=described, semantic=semantic,
             input_schema=schema, output_schema={}, errors=(), handler=None,  # type: ignore[arg-type]
@@ -190,7 +207,9 @@ class Writer:
         plain = _HOLE.search(variant)
         if plain and not meaning and source.random() < 0.12 and variant.count("{") == 1:
             spoken = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower()
-            form = source.choice(["with {} #", "{}: #", "{} is #", "the {} is #", "{} #", "set {} to #", "{} = #", "{} should be #"])
+            form = source.choice(
+                ["with {} #", "{}: #", "{} is #", "the {} is #", "{} #", "set {} to #", "{} = #", "{} should be #"]
+            )
             variant = form.replace("#", plain[0]).replace("{}", spoken, 1) if spoken not in ("", "to") else variant
         words, gold, last = "", Gold(), 0
         for hole in _HOLE.finditer(variant):
@@ -208,7 +227,9 @@ class Writer:
             last = hole.end()
         words += variant[last:]
         if meaning:
-            gold.value = meaning == "true" if parameter.type == "boolean" else meaning.split(",") if parameter.many else meaning
+            gold.value = (
+                meaning == "true" if parameter.type == "boolean" else meaning.split(",") if parameter.many else meaning
+            )
         return words, gold
 
     def _fill(self, kind: str) -> tuple[str, str]:
@@ -225,50 +246,120 @@ class Writer:
         return getattr(self, f"_{kind}")(), ""
 
     def _coined(self) -> str:
-        parts = ["bel", "tor", "vik", "mar", "sa", "lin", "ro", "den", "ka", "wes", "ham", "ville", "ton", "dro", "pel", "ni", "os", "ga"]
+        parts = [
+            "bel",
+            "tor",
+            "vik",
+            "mar",
+            "sa",
+            "lin",
+            "ro",
+            "den",
+            "ka",
+            "wes",
+            "ham",
+            "ville",
+            "ton",
+            "dro",
+            "pel",
+            "ni",
+            "os",
+            "ga",
+        ]
         return "".join(self._source.choice(parts) for _ in range(self._source.choice([2, 2, 3]))).capitalize()
 
     def _name(self, kind: str) -> str:
         source = self._source
         if kind == "city":
             name = source.choice(self._places).title() if source.random() < 0.6 else self._coined()
-            return name if source.random() > 0.08 else f"{source.choice(['San', 'New', 'Port', 'Fort', 'Saint'])} {self._coined()}"
+            return (
+                name
+                if source.random() > 0.08
+                else f"{source.choice(['San', 'New', 'Port', 'Fort', 'Saint'])} {self._coined()}"
+            )
         first = source.choice(self._first).capitalize() if source.random() < 0.75 else self._coined()
-        last = self._coined() if source.random() < 0.7 else source.choice(["Smith", "Miller", "Garcia", "Chen", "Brown", "Meyer", "Lopez"])
+        last = (
+            self._coined()
+            if source.random() < 0.7
+            else source.choice(["Smith", "Miller", "Garcia", "Chen", "Brown", "Meyer", "Lopez"])
+        )
         if kind == "last":
             return last
         return first if kind == "first" or source.random() < 0.3 else f"{first} {last}"
 
     def _n(self) -> str:
         number = self._source.choice([1, 2, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 10, 12])
-        words = "zero one two three four five six seven eight nine ten eleven twelve".split()
+        words = [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+        ]
         return words[number] if self._source.random() < 0.35 else str(number)
 
-    def _N(self) -> str:
+    def _large(self) -> str:
         source = self._source
-        return source.choice([str(source.randrange(13, 99)), str(source.randrange(100, 900, 10)), f"{source.randrange(1, 60)},000",
-                              f"{source.randrange(1, 40)}.5", str(source.randrange(15, 30))])  # fmt: skip
+        forms = (
+            str(source.randrange(13, 99)),
+            str(source.randrange(100, 900, 10)),
+            f"{source.randrange(1, 60)},000",
+            f"{source.randrange(1, 40)}.5",
+            str(source.randrange(15, 30)),
+        )
+        return source.choice(forms)
 
     def _date(self) -> str:
         source = self._source
         day: date = (NOW + timedelta(days=source.randrange(1, 300))).date()
-        weekday = source.choice("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
+        weekday = source.choice(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"])
         return source.choice([
             "tomorrow", "today", weekday, weekday, f"next {weekday}", f"this {weekday}", "the day after tomorrow",
-            f"{day:%B} {day.day}", f"{day.day} {day:%B}", f"{day:%B} {day.day}th", f"the {day.day % 19 + 4}th of {day:%B}",
+            f"{day:%B} {day.day}", f"{day.day} {day:%B}", f"{day:%B} {day.day}th",
+            f"the {day.day % 19 + 4}th of {day:%B}",
             f"{day:%b} {day.day}", f"{day:%Y-%m-%d}", f"{day:%d}.{day:%m}.{day:%Y}", f"{day:%B} {day.day}, {day.year}",
             f"the {day.day % 16 + 4}th", "next week", "in three days",
         ])  # fmt: skip
 
     def _time(self) -> str:
         source, hour = self._source, self._source.randrange(1, 12)
-        return source.choice([f"{hour}pm", f"{hour} pm", f"{hour}:30 pm", f"{hour} am", f"{hour + 8}:15", "noon", f"{hour + 10}:00",
-                              f"half past {hour}", f"{hour} o'clock", f"{hour}:45 in the evening", f"{hour} in the morning", f"{hour}.30pm"])  # fmt: skip
+        forms = (
+            f"{hour}pm", f"{hour} pm", f"{hour}:30 pm", f"{hour} am", f"{hour + 8}:15", "noon", f"{hour + 10}:00",
+            f"half past {hour}", f"{hour} o'clock", f"{hour}:45 in the evening", f"{hour} in the morning",
+            f"{hour}.30pm",
+        )  # fmt: skip
+        return source.choice(forms)
 
     def _money(self) -> str:
         source = self._source
-        amount = source.choice([str(source.randrange(5, 95)), f"{source.randrange(1, 20)}00", f"{source.randrange(10, 90)}.50", f"{source.randrange(1, 9)},500"])
-        return source.choice([f"${amount}", f"{amount} dollars", f"€{amount}", f"{amount} euros", f"{amount} USD", f"£{amount}", f"{amount} EUR", amount])
+        amount = source.choice(
+            [
+                str(source.randrange(5, 95)),
+                f"{source.randrange(1, 20)}00",
+                f"{source.randrange(10, 90)}.50",
+                f"{source.randrange(1, 9)},500",
+            ]
+        )
+        return source.choice(
+            [
+                f"${amount}",
+                f"{amount} dollars",
+                f"€{amount}",
+                f"{amount} euros",
+                f"{amount} USD",
+                f"£{amount}",
+                f"{amount} EUR",
+                amount,
+            ]
+        )
 
     def _percent(self) -> str:
         number = self._source.choice(["3.5", "5", "10", "19", "4", "20", "7.5", "15"])
@@ -276,27 +367,46 @@ class Writer:
 
     def _minutes(self) -> str:
         number = self._source.choice([5, 10, 15, 20, 30, 45, 60, 90])
-        return self._source.choice([f"{number} minutes", f"{number} min", f"{number} minutes", "an hour", "half an hour", "2 hours"])
+        return self._source.choice(
+            [f"{number} minutes", f"{number} min", f"{number} minutes", "an hour", "half an hour", "2 hours"]
+        )
 
     def _email(self) -> str:
-        return f"{self._name('first')}.{self._coined()}@{self._coined()}.{self._source.choice(['com', 'org', 'example', 'io'])}".lower()
+        domain = f"{self._coined()}.{self._source.choice(['com', 'org', 'example', 'io'])}"
+        return f"{self._name('first')}.{self._coined()}@{domain}".lower()
 
     def _phone(self) -> str:
-        return self._source.choice(["+49 170 {:07d}", "555-0{:03d}-{:04d}", "+1 415 555 {:04d}", "(212) 555-{:04d}"]).format(
-            self._source.randrange(10000), self._source.randrange(10000)
-        ).replace("555-00", "555-0")
+        return (
+            self._source.choice(["+49 170 {:07d}", "555-0{:03d}-{:04d}", "+1 415 555 {:04d}", "(212) 555-{:04d}"])
+            .format(self._source.randrange(10000), self._source.randrange(10000))
+            .replace("555-00", "555-0")
+        )
 
     def _code(self) -> str:
         source, number = self._source, self._source.randrange(100, 99999)
-        return source.choice([f"A-{number}", f"{number}", f"INV-{number}", f"{source.choice('BCKXZ')}{number % 1000}", f"#{number}",
-                              f"{source.choice(['SAVE', 'ZX', 'TRK', 'CS'])}{number % 100}", f"{number}-{source.choice('ABC')}"])  # fmt: skip
+        forms = (
+            f"A-{number}", f"{number}", f"INV-{number}", f"{source.choice('BCKXZ')}{number % 1000}", f"#{number}",
+            f"{source.choice(['SAVE', 'ZX', 'TRK', 'CS'])}{number % 100}", f"{number}-{source.choice('ABC')}",
+        )  # fmt: skip
+        return source.choice(forms)
 
     def _year(self) -> str:
         return str(self._source.randrange(1960, 2026))
 
     def _version(self) -> str:
         source = self._source
-        return source.choice([f"v{source.randrange(1, 9)}.{source.randrange(20)}", f"{source.randrange(1, 9)}.{source.randrange(20)}.{source.randrange(9)}"])
+        return source.choice(
+            [
+                f"v{source.randrange(1, 9)}.{source.randrange(20)}",
+                f"{source.randrange(1, 9)}.{source.randrange(20)}.{source.randrange(9)}",
+            ]
+        )
+
+
+def _hints(parameter: Parameter, source: random.Random) -> list[str]:
+    """Return some of the ways to say a parameter, with N in place of its value."""
+    usable = [one for one in parameter.variants if one.count("{") == 1 and "=" not in one and len(one.split()) > 1]
+    return [_HOLE.sub("N", one) for one in source.sample(usable, min(2, len(usable)))]
 
 
 def _schema(parameter: Parameter, *, plain: bool) -> dict[str, Any]:
@@ -306,7 +416,11 @@ def _schema(parameter: Parameter, *, plain: bool) -> dict[str, Any]:
     elif parameter.type in _NAMED:
         formats = {"date": "date", "time": "time", "datetime": "date-time"}
         if parameter.type in formats:
-            one = {"type": "string"} if plain and parameter.type != "time" else {"type": "string", "format": formats[parameter.type]}
+            one = (
+                {"type": "string"}
+                if plain and parameter.type != "time"
+                else {"type": "string", "format": formats[parameter.type]}
+            )
             if parameter.type == "time" and len(parameter.description) % 2:  # some ask for a full time with its offset
                 one = {"type": "string"} if plain else {"type": "string", "pattern": r"^\d\d:\d\d$"}
         else:

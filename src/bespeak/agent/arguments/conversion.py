@@ -18,7 +18,7 @@ from bespeak.contract.schema.validation import Validator, compile_schema, shorte
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "night": 86_400, "week": 604_800}
 _NUMERIC: Final = frozenset({"number", "money", "percent", "quantity", "duration"})
 _TEMPORAL: Final = frozenset({"date", "time", "datetime"})
-_TEXTUAL: Final = frozenset({"name", "phrase", "modifier", "object", "tail", "quoted"})
+_TEXTUAL: Final = frozenset({"name", "phrase", "modifier", "object", "tail", "task", "quoted"})
 _OF_ROLE: Final = {"email": "email", "url": "url", "phone": "phone"}
 _LAYOUTS: Final = (
     ("yyyy-mm-dd", "%Y-%m-%d"), ("dd/mm/yyyy", "%d/%m/%Y"), ("mm/dd/yyyy", "%m/%d/%Y"), ("dd.mm.yyyy", "%d.%m.%Y"),
@@ -42,8 +42,10 @@ def convert(candidate: Candidate, slot: Slot, now: datetime) -> Converted | None
     forms = list(_forms(candidate, slot, now))
     if not forms:
         return _currency(candidate, slot)
-    if candidate.kind == "number" and slot.family == "number" and forms[0] == candidate.value * 100:
+    if candidate.kind == "number" and slot.family == "number" and candidate.value and forms[0] == candidate.value * 100:
         return Converted(forms[0], f"{slot.name} counts minor units; is {candidate.value} the amount in the main unit?")
+    if slot.family == "datetime" and candidate.kind == "date":
+        return Converted(forms[0], "the instruction names no time of day")
     first = ""
     for form in forms:
         fault = _fault(slot, form)
@@ -79,13 +81,13 @@ def _forms(candidate: Candidate, slot: Slot, now: datetime) -> Iterator[Any]:
 def _moment(value: Any) -> date:
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
-    return value.date() if isinstance(value, datetime) else value  # type: ignore[no-any-return]
+    return value.date() if isinstance(value, datetime) else value
 
 
 def _clock(value: Any) -> time:
     if isinstance(value, str):
         value = time.fromisoformat(value)
-    return value.timetz().replace(tzinfo=None) if isinstance(value, datetime) else value  # type: ignore[no-any-return]
+    return value.timetz().replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
 def _dates(day: date, slot: Slot) -> Iterator[str]:
@@ -198,7 +200,11 @@ def _texts(candidate: Candidate, slot: Slot) -> Iterator[str]:
 
 def _currency(candidate: Candidate, slot: Slot) -> Converted | None:
     """Return the currency of an amount for a slot that takes its code."""
-    if candidate.kind != "money" or not candidate.unit or "currency" not in slot.words and "currenc" not in slot.words:
+    if (
+        candidate.kind != "money"
+        or not candidate.unit
+        or ("currency" not in slot.words and "currenc" not in slot.words)
+    ):
         return None
     for phrase in slot.phrases:
         if phrase.weight == "exact" and phrase.words == (candidate.unit.lower(),):

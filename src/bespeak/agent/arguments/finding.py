@@ -16,8 +16,10 @@ from bespeak.contract.schema.validation import shorten
 
 FILL: Final = 0.5  # least confidence of an argument that is filled in
 OFFER: Final = 0.3  # least confidence of one that is offered as a question
-_MOST_SLOTS: Final = 40  # limit of slots that are weighed; of more, those that the instruction names or that are required
-_MOST_PAIRS: Final = 1_500  # about 30 ms
+_MOST_SLOTS: Final = (
+    40  # limit of slots that are weighed; of more, those that the instruction names or that are required
+)
+_MOST_PAIRS: Final = 1_000  # about 20 ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,8 @@ def find_arguments(
 ) -> Arguments:
     """Find the arguments of an endpoint in an instruction, without a language model.
 
-    `now` must be aware: relative dates are read from it, in its time zone. `order` says whether 3/4 is in April or March.
+    `now` must be aware: relative dates are read from it, in its time zone. `order` says how 3/4 is read; without it,
+    the words must tell.
     """
     slots, own = slots_of(endpoint), own_words(endpoint)
     reading, pairs = weigh(instruction, slots, own, now=now, order=order)
@@ -92,7 +95,7 @@ def find_arguments(
 
 def own_words(endpoint: Endpoint) -> frozenset[str]:
     """Return the stems of the words that an endpoint uses for itself, such as those of its path."""
-    intent = endpoint.semantic.intent if endpoint.semantic is not None else ""
+    intent = endpoint.semantic.intent
     return frozenset(
         word
         for text in (endpoint.method, endpoint.path.replace("{", "").replace("}", ""), endpoint.description, intent)
@@ -101,7 +104,29 @@ def own_words(endpoint: Endpoint) -> frozenset[str]:
     )
 
 
-_SMALL: Final = frozenset("and the for from with that this them their all any new which between into use can not has".split())
+_SMALL: Final = frozenset(
+    [
+        "and",
+        "the",
+        "for",
+        "from",
+        "with",
+        "that",
+        "this",
+        "them",
+        "their",
+        "all",
+        "any",
+        "new",
+        "which",
+        "between",
+        "into",
+        "use",
+        "can",
+        "not",
+        "has",
+    ]
+)
 
 
 def weigh(
@@ -114,8 +139,11 @@ def weigh(
     known = weights() if table is None else table
     pairs: list[Pair] = []
     numbers = _worth_weighing(reading, slots)
+    joined = any(candidate.also != (0, 0) for candidate in reading.candidates)
     for candidate in reading.candidates:
         for number in numbers if candidate.slot < 0 else (candidate.slot,):
+            if joined and slots[number].family == "datetime" and candidate.kind in ("date", "time"):
+                continue  # the moment has both
             made = convert(candidate, slots[number], now)
             if made is None:
                 continue
@@ -150,7 +178,9 @@ def _join_moments(reading: Reading, slots: Sequence[Slot], now: datetime) -> Non
         )  # fmt: skip
 
 
-def _assign(reading: Reading, slots: Sequence[Slot], pairs: list[Pair]) -> tuple[dict[int, list[Pair]], dict[int, Pair]]:
+def _assign(
+    reading: Reading, slots: Sequence[Slot], pairs: list[Pair]
+) -> tuple[dict[int, list[Pair]], dict[int, Pair]]:
     """Give each slot its best pair whose text is not taken, the most likely first. Flags may share their text."""
     taken: dict[int, Pair] = {}
     chosen: dict[int, list[Pair]] = {}
@@ -189,9 +219,13 @@ def _may_share(one: Slot, other: Slot, pair: Pair, rival: Pair) -> bool:
     if pair.candidate.kind == rival.candidate.kind == "datetime":
         return {one.family, other.family} == {"date", "time"}
     mine, theirs = pair.candidate, rival.candidate
+    if {mine.kind, theirs.kind} in ({"choice", "money"}, {"choice", "datetime"}):
+        return "number" in (one.family, other.family) or "time" in (one.family, other.family)
     if mine.kind == theirs.kind and mine.edge != theirs.edge and (mine.start, mine.end) == (theirs.start, theirs.end):
         return True  # both ends of a range that is said in one word
-    return pair.candidate.kind == rival.candidate.kind == "money" and (one.family == "number") != (other.family == "number")
+    return pair.candidate.kind == rival.candidate.kind == "money" and (one.family == "number") != (
+        other.family == "number"
+    )
 
 
 def _take(pair: Pair, slots: Sequence[Slot], taken: dict[int, Pair]) -> None:
@@ -202,7 +236,9 @@ def _take(pair: Pair, slots: Sequence[Slot], taken: dict[int, Pair]) -> None:
 _BETWEEN: Final = frozenset({",", "and", "&", "or", "plus"})
 
 
-def _listed(reading: Reading, best: Pair, pairs: list[Pair], slots: Sequence[Slot], taken: dict[int, Pair]) -> list[Pair]:
+def _listed(
+    reading: Reading, best: Pair, pairs: list[Pair], slots: Sequence[Slot], taken: dict[int, Pair]
+) -> list[Pair]:
     """Return the pairs of a list: those that only commas and "and" separate from the best one."""
     found = [best]
     grown = True
@@ -223,8 +259,10 @@ def _listed(reading: Reading, best: Pair, pairs: list[Pair], slots: Sequence[Slo
 
 def _separates(reading: Reading, first: int, last: int) -> bool:
     between = reading.tokens[first:last]
-    return 0 < len(between) <= 3 and any(token.lower in _BETWEEN for token in between) and all(
-        token.lower in _BETWEEN or token.lower in ("a", "an", "the", "some") for token in between
+    return (
+        0 < len(between) <= 3
+        and any(token.lower in _BETWEEN for token in between)
+        and all(token.lower in _BETWEEN or token.lower in ("a", "an", "the", "some") for token in between)
     )
 
 
@@ -236,9 +274,16 @@ def _argument(slot: Slot, parts: list[Pair], reading: Reading) -> Argument:
     return Argument(slot.name, values if slot.many else values[0], (start, end), round(confidence, 3), reason)
 
 
-_KINDS: Final = {"number": "a number", "datetime": "a date with time", "name": "a name", "phrase": "words",
-                 "modifier": "words", "object": "words", "tail": "the rest", "money": "an amount", "email": "an email address",
-                 "quoted": "a quoted text", "url": "an address", "identifier": "an identifier"}  # fmt: skip
+_KINDS: Final = {
+    **dict.fromkeys(("phrase", "modifier", "object"), "words"),
+    **dict.fromkeys(("tail", "task"), "the rest of a sentence"),
+    "datetime": "a date with time",
+    "money": "an amount",
+    "email": "an email address",
+    "quoted": "a quoted text",
+    "identifier": "an identifier",
+    "url": "an address",
+}
 
 
 def _reason(slot: Slot, pair: Pair, reading: Reading) -> str:

@@ -25,7 +25,7 @@ from bespeak.text.language.lexicon import THINGS
 from bespeak.text.reading.table import as_texts
 
 MOST_SLOTS: Final = 400  # limit of fields that are read from one schema
-_MOST_CHOICES: Final = 200
+_MOST_CHOICES: Final = 200  # limit of listed values of one field; a schema with many fields shares 2,000
 _MOST_HINTS: Final = 12
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _ENDINGS: Final = (("ies", "y", 5), ("sses", "ss", 6), ("xes", "x", 5), ("ches", "ch", 6), ("ing", "", 6),
@@ -99,8 +99,9 @@ def stems(text: str) -> list[str]:
 
 
 def similar(one: str, other: str) -> bool:
-    """Return True if two stems are synonyms, or one is derived from the other: director and direct."""
-    if min(len(one), len(other)) >= 4 and (one.startswith(other) or other.startswith(one)):
+    """Return True if two stems are synonyms, or one begins with the other: director and direct."""
+    short, long = sorted((one, other), key=len)
+    if long.startswith(short) and (len(short) >= 4 or (len(short) == 3 and len(long) >= 7)):
         return True
     if other in _synonyms().get(one, ()):
         return True
@@ -112,7 +113,7 @@ class Phrase(NamedTuple):
 
     words: tuple[str, ...]
     value: Any
-    weight: str  # exact as the contract says it, hint, synonym, part, head for the last word of a name, or said
+    weight: str  # exact as the contract says it, hint, synonym, part, or head for the last word of a name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +145,7 @@ class Slot:
 
 def slots_of(endpoint: Endpoint) -> tuple[Slot, ...]:
     """Return the slots of an endpoint in the order of its schema; equal contracts share them."""
-    hints = endpoint.semantic.parameter_hints if endpoint.semantic is not None else {}
+    hints = endpoint.semantic.parameter_hints
     try:
         key = msgspec.json.encode((endpoint.input_schema, hints, endpoint.path))
     except (TypeError, ValueError, RecursionError):
@@ -160,6 +161,7 @@ def _slots(key: bytes) -> tuple[Slot, ...]:
         return ()
     view = SchemaView(schema, schema)
     found: list[Slot] = []
+    most = min(_MOST_CHOICES, 2_000 // max(len(view.fields), 1) + 5)
     for field in view.fields[:MOST_SLOTS]:
         if len(found) >= MOST_SLOTS:
             break
@@ -167,21 +169,29 @@ def _slots(key: bytes) -> tuple[Slot, ...]:
         fields = inner.fields if inner.kind in ("object", "") else []
         if fields:  # nested one level: deeper objects are left to whoever wrote the instruction
             found += [
-                _slot((field.name, each.name), SchemaView(each.schema, view), field.required and each.required, hints)
+                _slot(
+                    (field.name, each.name),
+                    SchemaView(each.schema, view),
+                    field.required and each.required,
+                    hints,
+                    most,
+                )
                 for each in fields[:MOST_SLOTS]
             ]
         else:
-            found.append(_slot((field.name,), inner, field.required, hints))
+            found.append(_slot((field.name,), inner, field.required, hints, most))
     declared = {slot.path[0] for slot in found}
     for name in re.findall(r"\{(\w+)\}", path):
         if name not in declared:
-            found.append(_slot((name,), SchemaView({"type": "string"}, view), True, hints))
+            found.append(_slot((name,), SchemaView({"type": "string"}, view), True, hints, most))
     return tuple(_paired(found[:MOST_SLOTS]))
 
 
 def _paired(slots: list[Slot]) -> Iterable[Slot]:
     """Turn the ends round where a stay begins with an arrival: a journey ends with it."""
-    ends = [next((word for word in slot.words if word in ("arrival", "arriv", "departur", "depart")), "") for slot in slots]
+    ends = [
+        next((word for word in slot.words if word in ("arrival", "arriv", "departur", "depart")), "") for slot in slots
+    ]
     arrival = next((place for place, word in enumerate(ends) if word.startswith("arriv")), None)
     departure = next((place for place, word in enumerate(ends) if word.startswith("depart")), None)
     for place, slot in enumerate(slots):
@@ -193,22 +203,26 @@ def _paired(slots: list[Slot]) -> Iterable[Slot]:
             yield replace(slot, edge="from" if starts else "to")
 
 
-def _slot(path: tuple[str, ...], view: SchemaView, required: bool, hints: Mapping[str, Any]) -> Slot:
+def _slot(path: tuple[str, ...], view: SchemaView, required: bool, hints: Mapping[str, Any], most: int) -> Slot:
     many = view.kind == "array"
     item = view.items if many else view
     keywords = {**item.keywords}
-    described = " ".join(as_texts([keywords.get("title"), keywords.get("description"), view.keywords.get("description")]))
+    described = " ".join(
+        as_texts([keywords.get("title"), keywords.get("description"), view.keywords.get("description")])
+    )
     words = tuple(word for part in path for word in stems(part))
     own = tuple(stems(path[-1]))
     said = frozenset(stems(described))
     roles = _roles(own, words)
     family = _family(item, keywords, own, roles, described)
     hint = next((hints[name] for name in (".".join(path), path[-1], path[0]) if name in hints), ())
+    if any("." in part for part in path):
+        family = "list"  # in the name of an argument, a dot stands before a member
     phrases, patterns = _hints(hint, family)
     if family == "choice":
-        phrases = (*_choices(item, keywords), *phrases)
+        phrases = (*_choices(item, keywords, most), *phrases)
     elif family == "flag":
-        phrases = (*_flag_phrases(own, described), *phrases)
+        phrases = (*_flag_phrases(own), *phrases)
     return Slot(
         path=path,
         schema={"description": described, **keywords} if described else keywords,
@@ -218,7 +232,9 @@ def _slot(path: tuple[str, ...], view: SchemaView, required: bool, hints: Mappin
         words=words,
         said=said,
         roles=roles,
-        hinted=tuple(dict.fromkeys(r for w in stems(described)[:12] for r in word_roles().get(w, ()) if r not in roles)),
+        hinted=tuple(
+            dict.fromkeys(r for w in stems(described)[:12] for r in word_roles().get(w, ()) if r not in roles)
+        ),
         edge=_edge(own, described),
         units=frozenset(unit for word in (*own, *stems(described)) for unit in word_roles("units").get(word, ())),
         phrases=phrases,
@@ -236,12 +252,14 @@ def _roles(own: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...]:
     found = [role for word in reversed(own) for role in word_roles().get(word, ())]
     if not found:
         found = [role for word in reversed(words) for role in word_roles().get(word, ())]
-    if own and own[-1] == "nam" and len(own) == 1:
-        found = ["person", "title", *found]
+    if not found and own == ("nam",):
+        found = ["person", "title"]
     return tuple(dict.fromkeys(found))[:6]
 
 
-def _family(item: SchemaView, keywords: Mapping[str, Any], own: tuple[str, ...], roles: tuple[str, ...], described: str) -> str:
+def _family(
+    item: SchemaView, keywords: Mapping[str, Any], own: tuple[str, ...], roles: tuple[str, ...], described: str
+) -> str:
     values = item.values
     if values is not None and [value for value in values if value is not None]:
         return "flag" if {type(value) for value in values if value is not None} == {bool} else "choice"
@@ -277,14 +295,20 @@ def _dated(own: tuple[str, ...], roles: tuple[str, ...], described: str) -> str:
     """Return the family of a text without format: one that its name or description calls a date or time is one."""
     last = own[-1] if own else ""
     both = {"dat", "tim", "date", "time"} & set(own)
-    if last in ("datetim", "timestamp") or len(both) > 1 or (last == "at" and len(own) > 1 and "where" not in stems(described)):
+    if (
+        last in ("datetim", "timestamp")
+        or len(both) > 1
+        or (last == "at" and len(own) > 1 and "where" not in stems(described))
+    ):
         return "datetime"
     if last in ("dat", "date", "day", "birthday", "dob", "deadlin") or "date" in own:
         return "date"
     if last in ("tim", "time", "hour") and "zon" not in own:
         return "time"
     text = described.lower()
-    if re.search(r"yyyy-mm-ddthh|iso.?8601 (date ?and ?time|date-?time|timestamp)|\bdate and time\b|\bdatetime\b", text):
+    if re.search(
+        r"yyyy-mm-ddthh|iso.?8601 (date ?and ?time|date-?time|timestamp)|\bdate and time\b|\bdatetime\b", text
+    ):
         return "datetime"
     if re.search(r"yyyy-?mm-?dd|dd[/.]mm[/.]yyyy|mm/dd/yyyy|^(the )?(date|day) (of|on|when|to|for)\b", text):
         return "date"
@@ -305,7 +329,9 @@ def _edge(own: tuple[str, ...], described: str) -> str:
     return ""
 
 
-_BARE_EDGES: Final = frozenset(("to", "from", "until", "till", "befor", "after", "sinc", "max", "min", "sourc", "low", "due"))
+_BARE_EDGES: Final = frozenset(
+    ("to", "from", "until", "till", "befor", "after", "sinc", "max", "min", "sourc", "low", "due")
+)
 """Words that make an end of a range only in a name: "the number of seats to reserve" is not one."""
 
 
@@ -323,21 +349,26 @@ def _hints(hint: Any, family: str) -> tuple[tuple[Phrase, ...], tuple[re.Pattern
     patterns: list[re.Pattern[str]] = []
     if isinstance(hint, Mapping):  # phrases by value
         rows = [(text, value) for value, texts in hint.items() for text in _texts(texts)]
-        return tuple(Phrase(tuple(stems(text)), value, "hint") for text, value in rows[:_MOST_HINTS * 4] if stems(text)), ()
+        return tuple(
+            Phrase(tuple(stems(text)), value, "hint") for text, value in rows[: _MOST_HINTS * 4] if stems(text)
+        ), ()
     for text in _texts(hint)[:_MOST_HINTS]:
         holes = list(_SLOT_IN_HINT.finditer(text))
         if len(holes) == 1 and len(text) > len(holes[0][0]) and len(text) < 100:
             before, after = text[: holes[0].start()], text[holes[0].end() :]
-            patterns.append(re.compile(_literal(before) + r"(?P<value>\S(?:[^,;.!?]{0,60}?\S)?)" + (_literal(after) or r"(?!\w)"), re.I))
+            value = r"(?P<value>\S(?:[^,;.!?]{0,60}?\S)?)" if before.strip() else r"(?P<value>[^\s,;.!?]{1,60})"
+            patterns.append(re.compile(_literal(before) + value + (_literal(after) or r"(?!\w)"), re.IGNORECASE))
         elif stems(text):
-            value: Any = True if family == "flag" else None
-            phrases.append(Phrase(tuple(stems(text)[:6]), value, "hint"))
+            phrases.append(Phrase(tuple(stems(text)[:6]), True if family == "flag" else None, "hint"))
     return tuple(phrases), tuple(patterns)
 
 
 def _literal(text: str) -> str:
     words = r"\s+".join(map(re.escape, text.split()))
-    return (r"(?<!\w)" if text[:1].isalnum() else "") + words + (r"\s+" if text[-1:].isspace() else "") if words else ""
+    if not words:
+        return ""
+    edge = r"(?<!\w)" if text[0].isalnum() else r"\s+" if text[0].isspace() else ""
+    return edge + words + (r"\s+" if text[-1].isspace() else r"(?!\w)" if text[-1].isalnum() else "")
 
 
 def _texts(value: Any) -> list[str]:
@@ -346,9 +377,9 @@ def _texts(value: Any) -> list[str]:
     return list(as_texts(value)) if isinstance(value, list | tuple) else []
 
 
-def _choices(item: SchemaView, keywords: Mapping[str, Any]) -> tuple[Phrase, ...]:
+def _choices(item: SchemaView, keywords: Mapping[str, Any], most: int) -> tuple[Phrase, ...]:
     """Return the words of each listed value; a title or description in `oneOf` adds its own."""
-    values = [value for value in item.values or () if isinstance(value, str | int | float)][:_MOST_CHOICES]
+    values = [value for value in item.values or () if isinstance(value, str | int | float)][:most]
     told = {
         str(option.get("const")): str(option.get("title") or "")
         for keyword in ("oneOf", "anyOf")
@@ -364,15 +395,13 @@ def _choices(item: SchemaView, keywords: Mapping[str, Any]) -> tuple[Phrase, ...
         if title := stems(told.get(str(value), "")):
             found.append(Phrase(tuple(title), value, "exact"))
     shared = Counter(word for phrase in found for word in set(phrase.words))
-    others = set(shared)
     for phrase in tuple(found):
-        for word in phrase.words:
-            if len(phrase.words) > 1 and shared[word] == 1 and len(word) > 3 and word not in _empty_stems():
-                found.append(Phrase((word,), phrase.value, "part"))
         if len(phrase.words) == 1:
-            for word in _synonyms().get(phrase.words[0], ()):
-                if word not in others:
-                    found.append(Phrase((word,), phrase.value, "synonym"))
+            others = _synonyms().get(phrase.words[0], frozenset()) - shared.keys()
+            found += [Phrase((word,), phrase.value, "synonym") for word in sorted(others)]
+            continue
+        own = [word for word in phrase.words if shared[word] == 1 and len(word) > 3 and word not in _empty_stems()]
+        found += [Phrase((word,), phrase.value, "part") for word in own]
     return tuple(found)
 
 
@@ -381,8 +410,8 @@ def _empty_stems() -> frozenset[str]:
     return frozenset(map(stem, listed("empty")))
 
 
-def _flag_phrases(own: tuple[str, ...], described: str) -> tuple[Phrase, ...]:
-    """Return the words that say that a boolean is true: those of its name, their synonyms, and its description's."""
+def _flag_phrases(own: tuple[str, ...]) -> tuple[Phrase, ...]:
+    """Return the words that say that a boolean is true: those of its name, and their synonyms."""
     empty = {stem(word) for section in ("flags", "prepositions", "fillers", "empty") for word in listed(section)}
     negative = bool(own) and own[0] in ("no", "without", "exclud", "skip", "not")
     words = tuple(word for word in own if word not in empty and word not in _GENERIC)[1 if negative else 0 :]
@@ -393,15 +422,7 @@ def _flag_phrases(own: tuple[str, ...], described: str) -> tuple[Phrase, ...]:
     if len(words) > 1:
         found += [Phrase((word,), truth, "head" if word == words[-1] else "part") for word in words if len(word) > 2]
     for word in words:
-        found += [Phrase((other,), truth, "synonym") for other in _synonyms().get(word, ()) if other not in words]
-    for word in dict.fromkeys(stems(described)[:16]):
-        if len(word) > 3 and word not in words and word not in empty and word not in _COMMON:
-            found.append(Phrase((word,), truth, "said"))
+        found += [
+            Phrase((other,), truth, "synonym") for other in sorted(_synonyms().get(word, ())) if other not in words
+        ]
     return tuple(found)
-
-
-_COMMON: Final = frozenset(
-    map(stem, "whether true false flag boolean when where which that this from then into user should must only also with "
-        "have will would them their they your there been being more than each every other does done make made set "
-        "default optional given such like same whose service value".split())
-)  # fmt: skip

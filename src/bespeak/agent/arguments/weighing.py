@@ -1,7 +1,7 @@
-"""Weights: how likely a candidate is the value of a slot, by features of both and of what stands around.
+"""Weights: how likely a candidate is the value of a slot, by features of both and of the words around.
 
-The weights are fitted by `tools/arguments` on sentences that were written for it; a feature is a short text, and the sum
-of its weights is turned into a probability.
+The weights are fitted by `tools/arguments` on sentences that were written for it. A feature is a short text; the sum of
+the weights of a pair is turned into a probability.
 """
 
 from __future__ import annotations
@@ -19,9 +19,34 @@ from bespeak.agent.arguments.slots import Slot, listed, similar, stem, word_role
 from bespeak.text.language.lexicon import lexicon
 
 _GROUPS: Final = {"date": "when", "time": "when", "datetime": "when"}
-_GENERIC: Final = frozenset(map(stem, "id identifier number name code type of key no value to from in at on for by the".split()))
+_GENERIC: Final = frozenset(
+    map(
+        stem,
+        [
+            "id",
+            "identifier",
+            "number",
+            "name",
+            "code",
+            "type",
+            "of",
+            "key",
+            "no",
+            "value",
+            "to",
+            "from",
+            "in",
+            "at",
+            "on",
+            "for",
+            "by",
+            "the",
+        ],
+    )
+)
 _WINDOW: Final = 4
-_TEXTUAL: Final = frozenset({"name", "phrase", "modifier", "object", "tail"})
+_MEASURED: Final = frozenset({"date", "time", "datetime", "money", "duration", "number"})
+_TEXTUAL: Final = frozenset({"name", "phrase", "modifier", "object", "tail", "task"})
 
 
 @cache
@@ -29,8 +54,8 @@ def weights() -> Mapping[str, float]:
     """Return the fitted weight of each feature."""
     data = pkgutil.get_data("bespeak.agent.arguments", "data/weights.json")
     assert data is not None
-    found: dict[str, float] = json.loads(data)
-    return found
+    groups: dict[str, dict[str, float]] = json.loads(data)
+    return {group + name: weight for group, names in groups.items() for name, weight in names.items()}
 
 
 def probability(features: Iterator[str], table: Mapping[str, float]) -> float:
@@ -43,6 +68,7 @@ class Weighing:
     """The features of pairs of one instruction and one endpoint."""
 
     def __init__(self, reading: Reading, slots: Sequence[Slot], own: frozenset[str]) -> None:
+        self._reading = reading
         self._tokens = reading.tokens
         self._taken = reading.taken
         self._slots = slots
@@ -68,7 +94,9 @@ class Weighing:
             self._order[id(one)] = seen[group]
             seen[group] += 1
         self._capitals = any(token.text[0].isupper() for token in reading.tokens[1:])
-        self._names_said = len({one.first for one in reading.candidates if one.kind in ("name", "quoted") and not one.part})
+        self._names_said = len(
+            {one.first for one in reading.candidates if one.kind in ("name", "quoted") and not one.part}
+        )
         self._around: dict[tuple[int, int], _Around] = {}
 
     def around(self, candidate: Candidate) -> _Around:
@@ -76,7 +104,7 @@ class Weighing:
         key = (candidate.first, candidate.last)
         found = self._around.get(key)
         if found is None:
-            found = self._around[key] = _Around(self._tokens, self._taken, candidate.first, candidate.last, self._own, self._names)
+            found = self._around[key] = _Around(self._reading, candidate.first, candidate.last, self._own, self._names)
         return found
 
     def features(self, candidate: Candidate, number: int) -> Iterator[str]:
@@ -109,7 +137,10 @@ class Weighing:
             yield f"{group}:edge={candidate.edge}|{slot.edge}"
         if slot.edge and slot.edge != candidate.edge and near.leans:
             yield f"{group}:leans={near.leans}|{slot.edge}"
-        if group == "text":
+        if kind in ("email", "url", "phone"):
+            yield f"{kind}:fits={kind in slot.roles}|{slot.schema.get('format') == kind}"
+            yield f"{kind}:only={self._kinds[kind] == 1}|{self._roles[kind] < 2}"
+        elif group == "text":
             yield from self._text(candidate, slot, near, main)
         else:
             yield from self._typed(candidate, slot, near, number, group)
@@ -144,7 +175,9 @@ class Weighing:
         owned = sum(word in self._own for word in words)
         if owned:
             yield f"{group}:own|{candidate.match}"
-        if group == "choice" and " ".join(near.words) != str(candidate.value).lower().replace("_", " ").replace("-", " "):
+        if group == "choice" and " ".join(near.words) != str(candidate.value).lower().replace("_", " ").replace(
+            "-", " "
+        ):
             yield f"{group}:inflected|{candidate.match}"
         if not slot.words or all(word not in slot.said for word in words):
             yield f"{group}:unsaid"
@@ -205,19 +238,7 @@ class Weighing:
         yield f"text:size={size if size < 4 else '4+' if size < 7 else '7+'}|{main}"
         yield f"text:{candidate.kind}|p={near.before}"
         capital = tokens[0].text[:1].isupper() and tokens[0].is_word
-        known = name_class(" ".join(token.text for token in tokens))
-        if known:
-            yield f"text:known={known}|{main}"
-            for role in slot.hinted[:2]:
-                yield f"text:known={known}~{role}"
-            if known in slot.roles or known in slot.hinted:
-                yield "text:known-fits"
-            else:
-                yield f"text:known-other|{self._roles[known] > 0}"
-        elif capital:
-            yield f"text:capital|{main}"
-        else:
-            yield f"text:{'lower' if self._capitals else 'small'}|{main}"
+        yield from self._shape(tokens, slot, main, capital)
         if candidate.part:
             yield "text:part"
         if candidate.kind in ("name", "quoted"):
@@ -225,21 +246,14 @@ class Weighing:
         owned = sum(token.stem in self._own for token in tokens)
         if owned:
             yield "text:own=all" if owned == size else f"text:own|{capital}"
-        if not capital and tokens[0].is_word:
-            verb, noun, _ = lexicon().share(tokens[0].lower)
-            if verb > noun:
-                yield f"text:verbal|{near.before if near.before in ('to', 'STOP', '^', 'VERB', 'for') else 'w'}"
-            elif not noun and size == 1:
-                yield "text:no-noun"
-            if size == 1 and tokens[0].lower.endswith(("ing", "ed")):
-                yield "text:participle"
-        if any(self._taken[at] in ("date", "time", "datetime", "money", "duration", "number") for at in range(candidate.first, candidate.last)):
+        if not _MEASURED.isdisjoint(self._taken[candidate.first : candidate.last]):
             yield f"text:covers|{candidate.kind}|{main}"
-        if any(at in self._claims for at in range(candidate.first, candidate.last)):
+        if not self._claims.isdisjoint(range(candidate.first, candidate.last)):
             yield "text:claimed"
-        if any(token.stem in slot.said for token in tokens):
+        said = {token.stem for token in tokens}
+        if not slot.said.isdisjoint(said):
             yield "text:said"
-        if any(token.stem in slot.words for token in tokens):
+        if not said.isdisjoint(slot.words):
             yield "text:named"
         if near.own_after:
             yield f"text:own-after|{main}"
@@ -247,6 +261,28 @@ class Weighing:
             yield f"text:v={near.verb}|{main}"
         yield f"text:only={self._families['text'] == 1}|{self._roles[main] < 2}"
         yield f"text:end={near.ends}|{candidate.kind}"
+
+    def _shape(self, tokens: list[Token], slot: Slot, main: str, capital: bool) -> Iterator[str]:
+        """Yield what the words look like: a listed name, capitals, a verb."""
+        known = name_class(" ".join(token.text for token in tokens))
+        if known:
+            yield f"text:known={known}|{main}"
+            for role in slot.hinted[:2]:
+                yield f"text:known={known}~{role}"
+            fits = known in slot.roles or known in slot.hinted
+            yield "text:known-fits" if fits else f"text:known-other|{self._roles[known] > 0}"
+        elif capital:
+            yield f"text:capital|{main}"
+        else:
+            yield f"text:{'lower' if self._capitals else 'small'}|{main}"
+        if not capital and tokens[0].is_word:
+            verb, noun, _ = lexicon().share(tokens[0].lower)
+            if verb > noun:
+                yield "text:verbal"
+            elif not noun and len(tokens) == 1:
+                yield "text:no-noun"
+            if len(tokens) == 1 and tokens[0].lower.endswith(("ing", "ed")):
+                yield "text:participle"
 
 
 @cache
@@ -258,14 +294,9 @@ class _Around:
     """What stands before and behind a candidate."""
 
     def __init__(
-        self,
-        tokens: list[Token],
-        taken: list[str],
-        first: int,
-        last: int,
-        own: frozenset[str],
-        names: Sequence[frozenset[str]],
+        self, reading: Reading, first: int, last: int, own: frozenset[str], names: Sequence[frozenset[str]]
     ) -> None:
+        tokens, taken = reading.tokens, reading.taken
         fillers = listed("fillers")
         at = first - 1
         while at >= 0 and first - at < 4 and tokens[at].lower in fillers:
@@ -274,7 +305,17 @@ class _Around:
         self.after = _class(tokens[last], own) if last < len(tokens) else "$"
         self.ends = last >= len(tokens) or tokens[last].text in ".,;!?"
         self.words = tuple(token.lower for token in tokens[first:last])
-        self.asks = bool(tokens) and tokens[0].lower in ("is", "are", "does", "do", "has", "have", "what", "which", "who")
+        self.asks = bool(tokens) and tokens[0].lower in (
+            "is",
+            "are",
+            "does",
+            "do",
+            "has",
+            "have",
+            "what",
+            "which",
+            "who",
+        )
         self.left: list[str] = []
         for place in range(first - 1, max(first - 1 - 2 * _WINDOW, -1), -1):
             if tokens[place].text in ".;!?" or len(self.left) >= _WINDOW:

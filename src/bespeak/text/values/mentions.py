@@ -212,7 +212,7 @@ def _find_named(tokens: Tokens) -> Iterator[Mention]:
         if words[at] not in _NAMING:
             continue
         place = at + 1
-        while place < at + 4 and words[place] in ("number", "no", "nr", "id", "code", "#", ".", ":", "is"):
+        while place < at + 4 and words[place] in ("number", "no", "nr", "id", "code", "#", ".", ":"):
             place += 1
         word, is_told = words[place], place > at + 1
         if not word.isdecimal() or len(word) > 24 or (tokens.joins(place + 1) and words[place + 1] not in ".,;:?!)"):

@@ -263,6 +263,8 @@ def _count(tokens: Tokens, number: Reading) -> bool:
         number.value = Decimal(value) if code else Decimal(value) / 100
         number.certainty = min(number.certainty, certainty)
         return True
+    elif word == "square" and words[end + 1] in _UNITS:
+        number.kind, number.unit, number.end = "quantity", f"{_UNITS[words[end + 1]]}²", end + 2
     elif word in _UNITS:
         number.kind, number.unit, number.end = "quantity", _UNITS[word], end + 1
         if number.unit == "°" and _UNITS.get(words[end + 1], "")[:1] == "°":

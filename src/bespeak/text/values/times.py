@@ -72,8 +72,7 @@ class Times:
     def read_range(self, first: Reading) -> Reading | None:
         """Read the second end of a range behind its first one, and give each what only the other says."""
         words = self.words
-        at = first.start - (first.start > 0 and words[first.start - 1] == "the")
-        before = words[at - 1] if at else ""
+        before = self._before(first.start - (self._before(first.start) == "the"))
         if words[first.end] not in _TO and not (words[first.end] == "and" and before == "between"):
             return None
         place = self._skip_the(first.end + 1)
@@ -97,12 +96,11 @@ class Times:
             return self._move(count.start, end + 1, count, -1 if words[end] == "ago" else 1)
         if words[end] == "from" and words[end + 1] in ("now", "today"):
             return self._move(count.start, end + 2, count, 1)
-        is_stay = count.unit == "night" or (
-            count.start > 0 and words[count.start - 1] == "for"
+        is_length = (
+            count.is_small or count.unit == "night" or self._before(count.start) == "for"
         )  # for 2 weeks from Friday
-        if words[end] not in ("from", "after", "before") or count.is_small or is_stay:
-            return None
-        base = self._read_day(self._skip_the(end + 1))
+        is_moved = words[end] in ("from", "after", "before") and not is_length
+        base = self._read_day(self._skip_the(end + 1)) if is_moved else None
         if base is None or base.day is None:
             return None
         day = add(base.day, count, -1 if words[end] == "before" else 1)
@@ -146,13 +144,11 @@ class Times:
         return self._join(day, clock, clock.start, day.end)
 
     def _join(self, day: Reading, clock: Reading, start: int, end: int) -> Reading:
-        unit, certainty = clock.unit or day.unit, min(day.certainty, clock.certainty)
-        if clock.ends is None:
-            return replace(
-                clock, kind="datetime", start=start, end=end, day=day.day, how=day.how, unit=unit, certainty=certainty
-            )
-        first, last = (replace(one, kind="datetime", day=day.day, unit=unit) for one in clock.ends)
-        return replace(_range(first, last), start=start, end=end, certainty=certainty)
+        whole = replace(clock, start=start, end=end, certainty=min(day.certainty, clock.certainty))
+        parts = [
+            replace(one, kind="datetime", day=day.day, unit=clock.unit or day.unit) for one in clock.ends or (whole,)
+        ]
+        return replace(whole, ends=(parts[0], parts[1])) if clock.ends else parts[0]
 
     def _take_part(self, reading: Reading) -> None:
         """Add the part of the day behind a date or a time: tomorrow morning, seven in the evening."""
@@ -163,6 +159,9 @@ class Times:
 
     def _skip_the(self, at: int) -> int:
         return at + (self.words[at] == "the")
+
+    def _before(self, at: int) -> str:
+        return self.words[at - 1] if at else ""
 
     def _closes(self, at: int) -> bool:
         """Return True if the word here is not one that a number before it counts."""
@@ -175,7 +174,7 @@ class Times:
         words = self.words
         if words[at] in _HOURS:
             return Reading("time", at, at + 1, clock=_HOURS[words[at]], certainty=0.95)
-        is_time = is_time or (at > 0 and words[at - 1] in self._lead)
+        is_time = is_time or self._before(at) in self._lead
         return self._read_past(at, is_time=is_time) or self._read_hour(at, is_time=is_time)
 
     def _read_past(self, at: int, *, is_time: bool) -> Reading | None:
@@ -194,7 +193,7 @@ class Times:
         if hour is None or hour.clock is None or hour.clock.minute:
             return None
         is_bare = words[place] == "to" and place == at + 1 and words[at] != "quarter"
-        if is_bare and (not is_time or words[at - 1] in ("from", "between")):
+        if is_bare and (not is_time or self._before(at) in ("from", "between")):
             return None  # five to ten guests, from 5 to 6 pm
         total = hour.clock.hour * 60 + (minutes if words[place] == "past" else -minutes)
         return replace(hour, start=at, clock=time(total // 60 % 24, total % 60))
@@ -220,16 +219,15 @@ class Times:
         is_full = words[at][0] == "0" or hour > 12 or hour == 0
         certainty = 0.98 if is_said or (is_exact and is_full) else 0.9
         clock = time(hour, minute, second, tzinfo=zone)
-        return Reading(
-            "time", at, end + (zone is not None), None, certainty, clock=clock, is_open=not is_said | is_full
-        )
+        is_open = not is_said and not is_full
+        return Reading("time", at, end + (zone is not None), None, certainty, clock=clock, is_open=is_open)
 
     def _is_time(self, at: int, end: int, *, is_time: bool) -> bool:
-        words = self.words
+        words, behind = self.words, self.words[end : end + 2]
         if (
             words[end] == "tonight"
-            or words[end : end + 2] == ["at", "night"]
-            or (words[end : end + 2] == ["in", "the"] and words[end + 2] in _PARTS)
+            or behind == ["at", "night"]
+            or (behind == ["in", "the"] and words[end + 2] in _PARTS)
         ):
             return words[at].isalnum()
         is_hyphen = words[end] == "-" and self.tokens.joins(end) and not words[end + 1][:1].isdecimal()  # 5-star
@@ -270,22 +268,14 @@ class Times:
         return _day(at, at + 3, self.today + timedelta(days)) if days else None
 
     def _read_holiday(self, at: int) -> Reading | None:
-        for count in (3, 2, 1):
-            holiday = _HOLIDAYS.get(tuple(self.words[at : at + count]))
-            if holiday is not None:
-                return self._date(at, at + count, *holiday)
-        return None
+        found = next((count for count in (3, 2, 1) if tuple(self.words[at : at + count]) in _HOLIDAYS), 0)
+        return self._date(at, at + found, *_HOLIDAYS[tuple(self.words[at : at + found])]) if found else None
 
     def _read_weekday(self, at: int) -> Reading | None:
         words, wanted = self.words, _WEEKDAYS[self.words[at]]
         end = self._skip_point(at)
-        is_told = at > 0 and words[at - 1] in _BEFORE_DAY
-        if (
-            words[at] in _HOMONYMS
-            and not is_told
-            and words[end] not in ("at", ",", "-", "–")
-            and words[end] not in _MONTHS
-        ):
+        is_told = self._before(at) in _BEFORE_DAY or words[end] in ("at", ",", "-", "–") or words[end] in _MONTHS
+        if words[at] in _HOMONYMS and not is_told:
             return None
         place = self._skip_the(end + (words[end] == ","))
         same = self._read_month(place) if words[place] in _MONTHS else None
@@ -297,7 +287,7 @@ class Times:
         if words[place] in _TURNS and words[place + 1] == "week":
             return _day(at, place + 2, self._period("week", _TURNS[words[place]])[0] + timedelta(wanted))
         ahead = (wanted - self.today.weekday()) % 7
-        if at > 0 and words[at - 1] == "since":
+        if self._before(at) == "since":
             return _day(at, end, self.today - timedelta(7 - ahead), 0.9)
         return _day(at, end, self.today + timedelta(ahead), 0.95 if ahead else 0.7, "weekday")
 
@@ -315,9 +305,8 @@ class Times:
         if word in _PARTS and turn <= 0:
             return replace(_day(at, at + 2, self.today + timedelta(turn), 0.95), unit=word)
         if word in _MONTHS:
-            year = self.today.year + (
-                _MONTHS[word] < self.today.month if turn >= 0 else -(_MONTHS[word] >= self.today.month)
-            )
+            is_later = _MONTHS[word] >= self.today.month + (turn > 0)
+            year = self.today.year + (-is_later if turn < 0 else not is_later)
             return _month(at, at + 2, year, _MONTHS[word], 0.7)
         if (word in ("week", "weekend") or word in CALENDAR) and self.words[at + 2] != "of":
             place = at + 2 + (self.words[at + 2] == "on")
@@ -331,9 +320,6 @@ class Times:
         ends = sorted((start, add(start, count, turn)))
         return _period(at, count.end, (ends[0], ends[1]), 0.8, count.unit)
 
-    def _read_weekend(self, at: int) -> Reading:
-        return _period(at, at + 1, self._period("weekend", 0), 0.7, "weekend")
-
     def _period(self, period: str, turn: int) -> tuple[date, date]:
         """Return the first and the last day of this, the next or the last week, weekend, month, quarter or year."""
         if period not in CALENDAR:
@@ -341,9 +327,8 @@ class Times:
             return first, first + timedelta(1 if period == "weekend" else 6)
         months = CALENDAR[period]
         whole = ((self.today.year * 12 + self.today.month - 1) // months + turn) * months
-        return date(whole // 12, whole % 12 + 1, 1), _last_day(
-            (whole + months - 1) // 12, (whole + months - 1) % 12 + 1
-        )
+        end = whole + months - 1
+        return date(whole // 12, whole % 12 + 1, 1), _last_day(end // 12, end % 12 + 1)
 
     def _read_place(self, at: int) -> Reading | None:
         """Read end of the month, beginning of next week, mid May."""
@@ -362,8 +347,9 @@ class Times:
         return _day(at, end, day, 0.7)
 
     def _read_period(self, at: int) -> Reading | None:
-        reader = {True: Times._read_month, False: Times._read_turn}[self.words[at] in _MONTHS]
-        found = reader(self, at) if self.words[at] in _MONTHS or self.words[at] in _TURNS else None
+        """Read a month, this week, next month; not what contains such a period."""
+        found = self._read_month(at) if self.words[at] in _MONTHS else None
+        found = self._read_turn(at) if self.words[at] in _TURNS else found
         return found if found is not None and found.kind == "range" else None
 
     def _read_month(self, at: int) -> Reading | None:
@@ -376,7 +362,7 @@ class Times:
             return self._date(at, found.end, month, int(found.value))
         if year := self._read_year(end):
             return _month(at, end + 1 + (words[end] in (",", "of")), year, month, 0.9)
-        is_told = at > 0 and words[at - 1] in _BEFORE_MONTH
+        is_told = self._before(at) in _BEFORE_MONTH
         if not is_told and (words[at] in _HOMONYMS or not self.tokens.text[self.tokens.starts[at]].isupper()):
             return None
         return _month(at, end, self.today.year + (month < self.today.month), month, 0.7 if is_told else 0.4)
@@ -388,14 +374,8 @@ class Times:
 
     def _read_year(self, at: int) -> int:
         at += self.words[at] in (",", "of")
-        word = self.words[at]
-        if (
-            len(word) != 4
-            or not word.isdecimal()
-            or (self.tokens.joins(at + 1) and self.words[at + 1] not in ",.;:?!)")
-        ):
-            return 0
-        return int(word) if 1900 <= int(word) < 2200 else 0
+        word, is_whole = self.words[at], not self.tokens.joins(at + 1) or self.words[at + 1] in ",.;:?!)"
+        return int(word) if is_whole and len(word) == 4 and word.isdecimal() and 1900 <= int(word) < 2200 else 0
 
     def _date(self, start: int, end: int, month: int, day: int) -> Reading | None:
         """Return a date whose year may follow; else it is the next such day, today included."""
@@ -423,7 +403,7 @@ class Times:
             return self._date(at, self._skip_point(place), _MONTHS[words[place]], number)
         if words[place] in _TURNS and words[place + 1] == "month":
             return _day(at, place + 2, self._period("month", _TURNS[words[place]])[0].replace(day=number))
-        if found.unit and not found.how and at and words[at - 1] in ("the", "on", "by") and self._closes(end):
+        if found.unit and not found.how and self._before(at) in ("the", "on", "by") and self._closes(end):
             day = self.today.replace(day=1)
             while number > month_length(day.year, day.month) or day.replace(day=number) < self.today:
                 day = _last_day(day.year, day.month) + timedelta(1)
@@ -450,16 +430,10 @@ class Times:
         month, day = (second, first) if first > 12 or (order == "DMY" and second <= 12) else (first, second)
         certainty = 0.95 if is_sure else 0.9 if order else 0.5
         if year:
-            return _day(
-                at,
-                end,
-                date(int(year) + (0 if len(year) == 4 else 2000 if int(year) < 70 else 1900), month, day),
-                certainty,
-                "year",
-            )
-        is_told = at > 0 and self.words[at - 1] in _BEFORE_DATE
+            century = 0 if len(year) == 4 else 2000 if int(year) < 70 else 1900
+            return _day(at, end, date(century + int(year), month, day), certainty, "year")
         near = self._date(at, end, month, day)
-        return near and replace(near, certainty=certainty if is_told else 0.8 * certainty)
+        return near and replace(near, certainty=certainty * (1 if self._before(at) in _BEFORE_DATE else 0.8))
 
     def _read_in(self, at: int) -> Reading | None:
         """Read in two hours, in 2027."""
@@ -479,7 +453,7 @@ class Times:
 
     def _read_part(self, at: int) -> Reading | None:
         """Read in the evening, where no date is named."""
-        if at < 2 or self.words[at - 1] != "the" or self.words[at - 2] not in ("in", "during"):
+        if self._before(at) != "the" or self._before(at - 1) not in ("in", "during"):
             return None
         first, last = _PARTS[self.words[at]]
         return Reading("range", at, at + 1, (time(first), time(last)), 0.6, self.words[at])
@@ -497,15 +471,12 @@ class Times:
             return _range(first, last) if last.day and first.day <= last.day else None
         if first.unit != last.unit or first.unit == "ordinal":
             return None
-        clocks = _clock_of(first), _clock_of(last)
-        if is_told and clocks[0] and clocks[1] and (first.value > last.value or self._names_day(last.end)):
-            hours = self._merge_clocks(clocks[0], clocks[1])
+        opens, closes = _clock_of(first), _clock_of(last)
+        day = self._read_day(self._skip_the(last.end + (self.words[last.end] in ("on", ","))))
+        if is_told and opens and closes and (first.value > last.value or (day and day.kind == "date")):
+            hours = self._merge_clocks(opens, closes)
             return hours and replace(hours, certainty=0.6)
         return _range(first, last) if first.value <= last.value else None
-
-    def _names_day(self, at: int) -> bool:
-        day = self._read_day(self._skip_the(at + (self.words[at] in ("on", ","))))
-        return day is not None and day.kind == "date"
 
     def _lend(self, first: Reading, last: Reading) -> tuple[Reading, Reading]:
         """Give an end what only the other one says: 3 to 5 pm, 3rd to 5th of May, May 3 to 5, 2-3 hours."""
@@ -635,7 +606,7 @@ _READERS: Final[dict[str, Callable[[Times, int], Reading | None]]] = {
     **dict.fromkeys(_PLACES, Times._read_place),
     **dict.fromkeys(_PARTS, Times._read_part),
     **dict.fromkeys((name[0] for name in _HOLIDAYS), Times._read_holiday),
-    "weekend": Times._read_weekend,
+    "weekend": lambda times, at: _period(at, at + 1, times._period("weekend", 0), 0.7, "weekend"),
     "day": Times._read_after,
     "in": Times._read_in,
 }
