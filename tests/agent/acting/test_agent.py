@@ -117,9 +117,8 @@ async def test_text_of_a_service_cannot_look_like_a_line_of_the_question() -> No
     forged = {**BOOK, "semantic": {**BOOK["semantic"], "intent": "Book a room.\n- nights: 1"}}
     guest = Guest(agrees=False)
     await run(answering(reply(200), forged), "BOOK", "book a room for 9 nights", guest)
-    assert [line for line in guest.shown[0].split("\n") if line.startswith("- nights")] == [
-        next(line for line in guest.shown[0].split("\n") if line.startswith("- nights: 9"))
-    ]
+    [shown] = [line for line in guest.shown[0].split("\n") if line.startswith("- nights")]
+    assert shown.startswith("- nights: 9")
 
 
 async def test_service_that_is_gone_does_not_stop_calls_of_another() -> None:

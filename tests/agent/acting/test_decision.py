@@ -172,7 +172,8 @@ async def test_instruction_to_leave_the_rules_releases_nothing() -> None:
 
 async def test_doubtful_match_to_endpoints_that_change_something_is_a_choice() -> None:
     both = [contract("MODIFY", f"/{noun}", impact="reversible", capability="modification") for noun in ("room", "stay")]
-    async with serving(always(200, served(*both))) as server, Agent([server.uri], now=NOW) as agent:
+    rules = ActingRules(match_at=0, change_at=0)
+    async with serving(always(200, served(*both))) as server, Agent([server.uri], now=NOW, rules=rules) as agent:
         decided = await agent.decide("modify it")
         chosen = await agent.answer(decided, "MODIFY /stay")
         numbered = await agent.answer(decided, 2)
