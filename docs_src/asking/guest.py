@@ -14,7 +14,7 @@ def confirm(call: bespeak.Confirmation) -> bool:
 
 async def main() -> None:
     async with bespeak.Agent(["agtp://127.0.0.1"], confirm=confirm, now=NOW, as_="ann") as agent:
-        decided = await agent.decide("find rooms with 3 beds from tomorrow to Sunday")
+        decided = await agent.decide("find rooms with 3 beds")
         print(decided.place, decided.values)
 
         done = await agent.carry_out(decided, agreed=True)

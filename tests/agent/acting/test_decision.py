@@ -144,6 +144,16 @@ async def test_reversible_change_is_called_only_if_match_and_arguments_are_certa
         assert (await agent.complete(replace(decided, verdict="call", confidence=0.6), sure)).verdict == "confirm"
 
 
+async def test_value_that_no_argument_takes_is_a_note_and_stops_a_change() -> None:
+    async with staying(Desk()) as agent:
+        found = await decide_on(agent, "FIND", "find rooms with 2 beds on Sunday")
+        changed = await decide_on(agent, "MODIFY", "modify the wake-up call of room 101 on Sunday")
+        [argument] = changed.arguments.values()
+        changed = await agent.complete(replace(changed, verdict="call"), {"room_id": replace(argument, confidence=1.0)})
+    assert (found.verdict, found.notes) == ("call", ("no argument takes 'Sunday'",))
+    assert (changed.verdict, "no argument takes 'Sunday'" in changed.reasons) == ("confirm", True)
+
+
 async def test_verb_that_the_rules_refuse_is_not_called() -> None:
     async with staying(Desk(), rules=ActingRules(refuse=("FIND",))) as agent:
         decided = await decide_on(agent, "FIND", "find rooms with 2 beds")

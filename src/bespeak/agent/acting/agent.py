@@ -29,11 +29,14 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.bindings.language_model import LanguageModel, LanguageModelSettings, open_language_model
 from bespeak.text.diagnostics.diagnostic import brief, printable
+from bespeak.text.values.mentions import find_mentions
 
 YES: Final = frozenset(
     {"yes", "y", "yeah", "yep", "ok", "okay", "sure", "correct", "right", "please do", "go ahead", "do it"}
 )
 MOST_QUESTIONS: Final = 20  # questions about one instruction
+_VALUES: Final = ("date", "time", "datetime", "range", "money", "quantity", "email", "phone")
+"""Kinds of values that are hardly said without a meaning."""
 _MOST_TURNS: Final = 3  # decisions again after a change of a contract or a refusal
 
 
@@ -101,15 +104,13 @@ class Acted:
 
     def to_json(self) -> dict[str, Any]:
         """Return the decision and what has become of it, as data."""
-        told: dict[str, Any] = {"state": self.state, "message": self.message, "notes": list(self.notes)}
-        if self.reply is not None:
-            told |= {"status": self.reply.status, "output": self.output}
-        if self.transition is not None:
-            told["transition"] = self.transition.to_json()
-        return {**self.decision.to_json(), "result": told}
+        replied = {} if self.reply is None else {"status": self.reply.status, "output": self.output}
+        checked = {} if self.transition is None else {"transition": self.transition.to_json()}
+        told = {"state": self.state, "message": self.message, "notes": list(self.notes)}
+        return {**self.decision.to_json(), "result": {**told, **replied, **checked}}
 
 
-class Agent:
+class ActingAgent:
     """Acts on instructions in words, on behalf of one user. Use it as an `async with` block."""
 
     opener: Opener = staticmethod(connect)
@@ -220,6 +221,13 @@ class Agent:
         merged = {**{one.name: one for one in found.found}, **given}
         missing = tuple(name for name in found.missing if name not in merged)
         found = replace(found, found=tuple(merged.values()), missing=missing)
+        spans = [one.span for one in found.found if one.span is not None]
+        unused = tuple(
+            decided.instruction[one.start : one.end]
+            for one in find_mentions(decided.instruction, now=self.now, order=self._order)
+            if one.kind in _VALUES and not any(start < one.end and one.start < end for start, end in spans)
+        )
+        decided = replace(decided, unused=unused if spans else ())
         return deciding.judge(decided, found, self.rules, self._map.endpoints_beside(place))
 
     def find_arguments(self, text: str, place: Place) -> Arguments:

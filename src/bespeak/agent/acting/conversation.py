@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from bespeak.agent.acting.agent import YES, Acted, Agent, ask_for, describe_call
+from bespeak.agent.acting.agent import YES, Acted, ActingAgent, ask_for, describe_call
 from bespeak.agent.acting.decision import Decision
 from bespeak.agent.arguments.finding import Argument
 from bespeak.documents.adoption.naming import singular
@@ -50,7 +50,7 @@ class Turn:
 class Conversation:
     """One user's conversation. Nothing of it leaves this process, but for the calls."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: ActingAgent) -> None:
         self._agent = agent
         self._open: Decision | None = None  # decision that waits for an answer
         self._last: Decision | None = None  # last decision about an endpoint

@@ -79,14 +79,21 @@ class Decision:
 
     instruction: str
     verdict: Verdict
+    """`call`, `confirm` (a person has to agree), `ask` (something is missing or open), `refuse` or `none`."""
     place: Place | None = None
-    label: str = ""  # verb of the place, with its namespace if there are several services
+    label: str = ""
+    """Verb of the endpoint, with its namespace if there are several services."""
     confidence: float = 0.0
-    effect: str = ""  # impact of a call as this agent judges it
+    effect: str = ""
+    """Impact of a call as this agent judges it, whatever the contract says."""
     arguments: Mapping[str, Argument] = field(default_factory=dict)
-    offered: Mapping[str, Argument] = field(default_factory=dict)  # doubtful values, to be asked about
+    offered: Mapping[str, Argument] = field(default_factory=dict)
+    """Doubtful values, to be asked about."""
     missing: tuple[str, ...] = ()
-    candidates: tuple[tuple[str, Candidate], ...] = ()  # all that may be meant, with their labels, best first
+    unused: tuple[str, ...] = ()
+    """Values in the instruction that no argument takes."""
+    candidates: tuple[tuple[str, Candidate], ...] = ()
+    """Endpoints that may be meant, with their labels, the best first."""
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()  # deprecations and doubts about the contract
     chosen: bool = False  # True if the user has chosen the endpoint
@@ -190,7 +197,6 @@ def select(
         confidence=1.0 if chosen else confidence,
         effect=effect,
         reasons=(why,) if why else (),
-        notes=tuple(_notes(place)),
         chosen=chosen,
     )
     if chosen or effect == "informational" or not _has_rival(base, place, rules):
@@ -223,7 +229,8 @@ def judge(decided: Decision, found: Arguments, rules: ActingRules, endpoints: Se
     offered = {one.name: one for one in found.offered if one.name not in arguments}
     arguments, missing, faults = _check(endpoint, arguments)
     missing = tuple(dict.fromkeys((*(name for name in found.missing if name not in arguments), *missing)))
-    decided = replace(decided, arguments=arguments, offered=offered, missing=missing)
+    notes = (*_notes(place), *(f"no argument takes {brief(text)}" for text in decided.unused))
+    decided = replace(decided, arguments=arguments, offered=offered, missing=missing, notes=notes)
     if refusals := tuple(_refusals(decided, rules, endpoints)):
         return _with(decided, "refuse", *refusals)
     if decided.verdict == "ask":
@@ -251,6 +258,8 @@ def _release(decided: Decision, rules: ActingRules, guidance: float) -> Decision
         reasons.append(f"these arguments are not certain: {', '.join(weak)}")
     if place.doubt:
         reasons.append(place.doubt)
+    if decided.unused and effect != "informational":
+        reasons.append(f"no argument takes {', '.join(map(brief, decided.unused))}")
     if not place.endpoint.reviewed:
         reasons.append("nobody has reviewed this contract")
     if is_override(decided.instruction):

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
-from bespeak.agent.acting.agent import Acted, Agent
+from bespeak.agent.acting.agent import Acted, ActingAgent
 from bespeak.agent.acting.decision import Decision
 from bespeak.agent.acting.service_map import Candidate, ServiceMap
 from bespeak.agent.client.synchronous import LoopThread
@@ -15,7 +15,7 @@ from bespeak.agent.client.synchronous import LoopThread
 class BlockingAgent:
     """An Agent with blocking methods, for a plain `with` block."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: ActingAgent) -> None:
         self._agent = agent
         self._stack = ExitStack()
 

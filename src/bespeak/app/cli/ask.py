@@ -23,7 +23,7 @@ from bespeak.terminal import FILE, CommandFailedError
 from bespeak.terminal.console import console, json_option, line, print_json
 
 if TYPE_CHECKING:
-    from bespeak.agent.acting.agent import Acted, Agent, Asked, Confirmation
+    from bespeak.agent.acting.agent import Acted, ActingAgent, Asked, Confirmation
     from bespeak.agent.acting.conversation import Turn
     from bespeak.agent.acting.decision import ActingRules, Decision
     from bespeak.agent.acting.service_map import Place
@@ -130,15 +130,15 @@ def chat(*, targets: tuple[str, ...], **options: Any) -> int:
 @asynccontextmanager
 async def _open(
     services: Sequence[str], options: dict[str, Any], *, yes: bool = False, asks: bool = True
-) -> AsyncIterator[Agent]:
+) -> AsyncIterator[ActingAgent]:
     """Open an agent for the services and options of a command."""
-    from bespeak.agent.acting.agent import Agent  # noqa: PLC0415 - the help does without
+    from bespeak.agent.acting.agent import ActingAgent  # noqa: PLC0415 - the help does without
 
     now, order, escalate, file = (options.pop(name) for name in ("now", "order", "escalate", "rules"))
     rules, model = _read_rules(file)
     asks = asks and _is_person()
     person = _Person(rules, yes=yes, asks=asks)
-    agent = Agent(
+    agent = ActingAgent(
         services,
         opener=partial(open_service, report=lambda _: None),
         confirm=person.confirm if asks or yes else None,

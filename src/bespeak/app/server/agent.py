@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bespeak.agent.acting import agent as acting
+from bespeak.agent.acting.agent import ActingAgent
 from bespeak.agent.acting.synchronous import BlockingAgent
 from bespeak.app.server.connect import connect
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bespeak.app.authoring.app import App
 
 
-class Agent(acting.Agent):
+class Agent(ActingAgent):
     """Acts on instructions in words. Write `async with bespeak.Agent(["agtp://hotel.example"]) as agent:`."""
 
     opener = staticmethod(connect)
