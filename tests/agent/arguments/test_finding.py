@@ -113,7 +113,7 @@ def find(instruction: str, of: Endpoint) -> Arguments:
     (TABLE, "Reserve on Friday for 2 people at 7pm", {"party_size": 2, "when": "2026-11-20T19:00:00+01:00"}),
     (MONEY, "Send 25.50 euros to Maria Keller urgently",
      {"amount_cents": 2550, "currency": "EUR", "urgent": True, "beneficiary": "Maria Keller"}),
-    (ORDER, "Create an order for Jane Miller, jane@acme.example",
+    (ORDER, "Create an order for the customer Jane Miller with the email jane@acme.example",
      {"customer": {"name": "Jane Miller", "email": "jane@acme.example"}}),
     (ALARM, "Set an alarm for 6:30 am on mon, wed and fri", {"time": "06:30", "days": ["mon", "wed", "fri"]}),
     (DISCOUNT, "Give 15% off until the end of March", {"rate": 0.15, "valid_until": "2027-03-31"}),

@@ -252,8 +252,8 @@ def _roles(own: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...]:
     found = [role for word in reversed(own) for role in word_roles().get(word, ())]
     if not found:
         found = [role for word in reversed(words) for role in word_roles().get(word, ())]
-    if not found and own == ("nam",):
-        found = ["person", "title"]
+    if own == ("nam",):  # that of a customer is a person's; alone it may be either
+        found = [role for word in words[:-1] for role in word_roles().get(word, ())] or ["person", "title"]
     return tuple(dict.fromkeys(found))[:6]
 
 
