@@ -123,6 +123,12 @@ async def test_yes_agrees_to_nothing_irreversible_unless_the_rules_allow_it(run:
     assert desk.done == [("book", {"room_id": "101", "nights": 2})]
 
 
+async def test_yes_agrees_to_a_change_that_can_be_undone(run: Any) -> None:
+    desk = Desk()
+    ran = await run(desk, "modify the wake-up call of room 101", "--yes")
+    assert (ran.code, desk.done) == (0, [("wake", {"room_id": "101"})])
+
+
 async def test_several_services_are_named_and_one_that_fails_is_left_out(run: Any) -> None:
     broken = contract("FIND", "/room", impact="informational", input_schema={"type": "nothing"})
     async with serving(always(200, served(broken))) as server:

@@ -37,6 +37,7 @@ YES: Final = frozenset(
 MOST_QUESTIONS: Final = 20  # questions about one instruction
 _VALUES: Final = ("date", "time", "datetime", "range", "money", "quantity", "email", "phone")
 """Kinds of values that are hardly said without a meaning."""
+_UNSAID: Final = {"type": "object"}  # output schema of an endpoint on the web that declares none
 _MOST_TURNS: Final = 3  # decisions again after a change of a contract or a refusal
 
 
@@ -279,7 +280,7 @@ class ActingAgent:
             return Acted(decided, "refused", f"the call cannot be shown to a person: it takes {len(text)} characters")
         if await self._put(self._confirm, Confirmation(text, decided, decided.needs_person(self.rules))) is True:
             return decided
-        return Acted(decided, "declined", "the user did not agree; nothing was called")
+        return Acted(decided, "declined", "nobody has agreed to the call; nothing was called")
 
     async def answer(self, decided: Decision, answer: Any) -> Decision:
         """Return the decision with the answer to its question: a value, a text, or the number of an option."""
@@ -451,7 +452,8 @@ class ActingAgent:
             output = output_of(place.client, reply)
         except BespeakError as error:
             return Acted(decided, "done", "", reply, None, (*notes, str(error)), key=key)
-        validator = compile_schema(place.endpoint.output_schema)
+        declared = place.endpoint.output_schema
+        validator = compile_schema({} if declared == _UNSAID else declared)
         if not isinstance(validator, Fault) and not validator.is_valid(output):
             wrong = validator.violations(output)[0]
             notes.append(f"the answer breaks the output schema at {wrong.pointer or '/'}: {wrong.message}")
