@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import contextmanager
 from typing import Any
 
+from tests.loopback import Asked, Told, json_server
+
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.extensions.compute.provider import LanguageModelSettings
+from bespeak.runtime.bindings.language_model import LanguageModelSettings
 
 Given = dict[str, Any]
 Reply = Any  # value of an answer; bytes for a body of the provider; a status with headers; None to stay silent
@@ -35,8 +36,8 @@ def answer_any(asked: Given) -> Reply:
 class ModelServer:
     """What was asked, and how it answers: `reply` takes the JSON of a request."""
 
-    def __init__(self, port: int) -> None:
-        self.url = f"http://127.0.0.1:{port}/v1"
+    def __init__(self) -> None:
+        self.url = ""
         self.asked: list[Given] = []
         self.headers: list[dict[str, str]] = []
         self.reply: Callable[[Given], Reply] = answer_any
@@ -48,49 +49,29 @@ class ModelServer:
     def document(self, **more: Any) -> ServerDocument:
         return ServerDocument(extension_tables={"language_model": self.settings(**more)})
 
+    def answer(self, asked: Asked) -> Told:
+        assert asked.path == "/v1/chat/completions"
+        self.asked.append(asked.body)
+        self.headers.append(dict(asked.headers))
+        reply = self.reply(asked.body)
+        if reply is None:
+            self.released.wait(20)
+        if isinstance(reply, tuple):
+            return Told(b"", *reply)
+        if isinstance(reply, bytes):
+            return Told(reply)
+        text = reply if isinstance(reply, str) else json.dumps(reply)
+        choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 7, "completion_tokens": 3}
+        return Told(json.dumps({"choices": [choice], "usage": usage}).encode())
+
 
 @contextmanager
 def model_server() -> Iterator[ModelServer]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            assert self.path == "/v1/chat/completions"
-            model.asked.append(asked)
-            model.headers.append({name.lower(): value for name, value in self.headers.items()})
-            reply = model.reply(asked)
-            if reply is None:
-                model.released.wait(20)
-            if isinstance(reply, tuple):
-                return self._answer(b"", *reply)
-            if not isinstance(reply, bytes):
-                text = reply if isinstance(reply, str) else json.dumps(reply)
-                choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
-                usage = {"prompt_tokens": 7, "completion_tokens": 3}
-                reply = json.dumps({"choices": [choice], "usage": usage}).encode()
-            return self._answer(reply)
-
-        def _answer(self, body: bytes, code: int = 200, headers: Any = ()) -> None:
-            with suppress(OSError):  # whoever asked may be gone
-                self.send_response(code)
-                for name, value in headers:
-                    self.send_header(name, value)
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        model = ModelServer(server.server_port)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+    model = ModelServer()
+    with json_server(model.answer) as address:
+        model.url = f"{address}/v1"
         try:
             yield model
         finally:
             model.released.set()
-            server.shutdown()
-            thread.join()

@@ -6,10 +6,10 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import contextmanager
 from typing import Any
 
+from tests.loopback import Asked, Told, json_server
 from tests.service import AGENT
 from tests.stateful import StatefulBench
 
@@ -106,8 +106,8 @@ async def buy(bench: StatefulBench, headers: dict[str, str | None] | None = None
 class PaymentServer:
     """A provider on loopback. `faults` has, by phase, what it does instead of answering well, once each."""
 
-    def __init__(self, port: int) -> None:
-        self.address = f"http://127.0.0.1:{port}"
+    def __init__(self) -> None:
+        self.address = ""
         self.orders: dict[str, dict[str, Any]] = {}  # orders that were carried out, by key
         self.requests: list[tuple[str, str]] = []  # phase and key of every request
         self.faults: dict[str, list[str]] = {}
@@ -117,52 +117,33 @@ class PaymentServer:
     def charged(self) -> int:
         return sum(order["phase"] == "settle" for order in self.orders.values())
 
+    def answer(self, asked: Asked) -> Told:
+        key, phase = asked.headers["idempotency-key"], asked.path.rpartition("/")[2]
+        self.requests.append((phase, key))
+        fault = (self.faults.get(phase) or [""]).pop(0)
+        if fault == "500":
+            return Told(b"out of order", 500)
+        if fault == "declined" or asked.headers["authorization"] != "Bearer secret":
+            text = {"key": key, "status": "declined", "code": "insufficient-funds", "message": "no money"}
+            return Told(json.dumps(text).encode(), 402)
+        self.orders.setdefault(key, {**asked.body, "given": f"ref-{len(self.orders)}"})
+        self.arrived.setdefault(phase, threading.Event()).set()
+        reference = self.orders[key]["given"]
+        if fault == "silent":
+            self.released.wait(20)
+        if fault == "wrong":
+            return Told(b'{"ok": true}')
+        if fault == "large":
+            return Told(b" " * 100_000)
+        told = {"key": "pur-0/hold" if fault == "other" else key, "status": "done", "reference": reference}
+        return Told(json.dumps(told).encode())
+
 
 @contextmanager
 def payment_server() -> Iterator[PaymentServer]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            key, phase = self.headers["idempotency-key"], self.path.rpartition("/")[2]
-            authorized = self.headers["authorization"] == "Bearer secret"
-            provider.requests.append((phase, key))
-            fault = (provider.faults.get(phase) or [""]).pop(0)
-            if fault == "500":
-                return self._answer(500, b"out of order")
-            if fault == "declined" or not authorized:
-                text = {"key": key, "status": "declined", "code": "insufficient-funds", "message": "no money"}
-                return self._answer(402, json.dumps(text).encode())
-            provider.orders.setdefault(key, {**body, "given": f"ref-{len(provider.orders)}"})
-            provider.arrived.setdefault(phase, threading.Event()).set()
-            reference = provider.orders[key]["given"]
-            if fault == "silent":
-                provider.released.wait(20)
-            if fault == "wrong":
-                return self._answer(200, b'{"ok": true}')
-            if fault == "large":
-                return self._answer(200, b" " * 100_000)
-            if fault == "other":
-                key = "pur-0/hold"
-            return self._answer(200, json.dumps({"key": key, "status": "done", "reference": reference}).encode())
-
-        def _answer(self, code: int, body: bytes) -> None:
-            with suppress(OSError):  # whoever asked may be gone
-                self.send_response(code)
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        provider = PaymentServer(server.server_port)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+    provider = PaymentServer()
+    with json_server(provider.answer) as provider.address:
         try:
             yield provider
         finally:
             provider.released.set()
-            server.shutdown()
-            thread.join()

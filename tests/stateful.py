@@ -18,6 +18,7 @@ from tests.service import AGENT, Bench, Reply, build
 from bespeak.app.server.assembly import Keeper
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.settings import Role, open_store
@@ -108,7 +109,23 @@ class StatefulBench:
         if inspect.iscoroutine(answer):
             answer = await answer
         assert isinstance(answer, Response)
-        return Reply(answer)
+        reply = Reply(answer)
+        self._check_promise(method, path, reply)
+        return reply
+
+    def _check_promise(self, method: str, path: str, reply: Reply) -> None:
+        """Check that the success of a built-in method is what its published schema promises, and has nothing else."""
+        route = self.bench.routes.steps.get((method, path))
+        if route is None or not route.builtin or not status.is_success(reply.status):
+            return
+        assert route.output.violations(reply.json) == [], (method, path)
+        known = route.endpoint.output_schema.get("properties", {}).get("result", {}).get("properties")
+        if known is not None:
+            assert not reply.json["result"].keys() - known.keys(), (
+                method,
+                path,
+                reply.json["result"].keys() - known.keys(),
+            )
 
 
 @asynccontextmanager

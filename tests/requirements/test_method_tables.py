@@ -15,6 +15,8 @@ from tests.runtime.test_settlement import absent
 from tests.service import AGENT, Reply, build, echo, make_endpoint
 from tests.stateful import keeping
 
+from bespeak.contract.schema.subschemas import nodes
+from bespeak.contract.schema.validation import IN_WORDS
 from bespeak.extensions.entities import methods as entities
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.runtime.dispatcher import Dispatcher
@@ -125,6 +127,20 @@ async def test_every_row_is_taken_and_those_that_must_be_there_are_needed(method
         assert (await call(it, method, given)).status in (200, 202)
         least = await call(it, method, other, **dict.fromkeys(optional(method)))
         assert least.status in (200, 202), least.json
+
+
+async def test_a_value_that_breaks_the_pattern_of_a_row_is_refused_in_words() -> None:
+    async with scene() as it:
+        asked = [one.input_schema for one in it.bench.bench.routes.endpoints.values() if one.builtin]
+        patterns = {node["pattern"] for schema in asked for _, node in nodes(schema) if "pattern" in node}
+        assert patterns <= IN_WORDS.keys()
+        for body, message in (
+            ({"target": "Price List"}, '"Price List" must be words of small letters and digits, joined by _ or -'),
+            ({"key": "a\nb"}, '"a\\nb" must be one line without control characters'),
+        ):
+            refused = await call(it, "IMPORT", await it.give("IMPORT"), **body)
+            assert (refused.status, message in refused.error["message"]) == (422, True), refused.json
+            assert "^" not in refused.error["message"]
 
 
 @pytest.mark.requirement(

@@ -173,13 +173,14 @@ BUNDLED: Final = (
             *("RANK", "CLASSIFY", "CALCULATE", "EVALUATE", "GENERATE", "RECOMMEND"),
         ),
         floor={"SUMMARIZE": "summarize:summarize"},
-        tables={"language_model": "provider:LanguageModelSettings"},
+        tables={"language_model": "extension:LanguageModelSettings"},
     ),
     KnownExtension(
         "integrate",
         methods=("MERGE", "LINK", "SYNC", "IMPORT", "MAP", "CONNECT", "EMBED"),
         tables={"connect": "settings:ConnectSettings"},
         hooks={
+            "follow": "jobs:follow",
             "remove resources": "removal:remove_resources",
             "show links": "links:show_links",
             "unlink": "store:Unlink",

@@ -18,7 +18,7 @@ from bespeak.contract.schema.validation import Violation, non_finite
 from bespeak.errors import StoreError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import BUDGET_LIMIT, IDEMPOTENCY_KEY, METHOD_GRAMMAR, HeaderBlock
-from bespeak.protocol.exchange.messages import Connection, Context, Malformed, Request, Response
+from bespeak.protocol.exchange.messages import PATIENCE, Connection, Context, Malformed, Request, Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.token_hints import UNCHANGED, TokenHints
 from bespeak.runtime.answer import Answer, Effects, Envelope
@@ -28,6 +28,7 @@ from bespeak.runtime.composition.step import APART, JOURNALED, UNDOES, UNLIMITED
 from bespeak.runtime.concurrency import HELD, Finished, WaitingCoroutine, begin, is_in_task, resume, take_outliving
 from bespeak.runtime.concurrency import call_eagerly as run_call
 from bespeak.runtime.exchange import Exchange, Subscriber
+from bespeak.runtime.extension import FOLLOW
 from bespeak.runtime.functions.annotations import dump_foreign
 from bespeak.runtime.functions.output_filter import UnfitResult
 from bespeak.runtime.gates import find_route, plan_gates
@@ -188,7 +189,21 @@ class Dispatcher:
             answer = outcome if ends_here else self._complete(routed, outcome)  # type: ignore[assignment] # a Response
             if isinstance(answer, Response) and answer.code is not None:
                 answer = self._record(routed, answer)
+        if not isinstance(answer, Response) and routed.route.builtin and PATIENCE.get() is not None:
+            answer = self._follow(routed, answer)
         return answer if not self._subscribers else self._emit(routed, answer, started)
+
+    async def _follow(self, call: RoutedCall, answering: Coroutine[Any, Any, Response]) -> Response:
+        """Answer with the end of a job that a call has begun, for a caller who waits for it and hears of progress."""
+        answer = await answering
+        begun = _decode(answer.body).get("result", {}) if answer.status == status.ACCEPTED else {}
+        if "job_id" not in begun:
+            return answer
+        ended: Envelope | Refused | None = await self.server.hooks[FOLLOW](call, begun["job_id"])
+        if ended is None:
+            return answer
+        made = self._responder.answer(call, ended)
+        return Response(made.status, made.body, made.block, answer.headers, made.code)
 
     def repeat(self, call: Call) -> Answering:
         """Answer a call again whose caller was verified when it arrived; every gate of its endpoint judges it."""

@@ -20,7 +20,7 @@ from bespeak.contract.service import Service
 from bespeak.contract.standard.definition import StandardMethod
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.state.store.commands.records import Record
+from bespeak.state.store.commands.records import ChangeRecord, Record
 from bespeak.state.store.store import Command, Store
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ INSPECT_SYNTHESIS: Final = "inspect synthesis"
 """`inspect_synthesis(store, synthesis_id)`: its agent, and the members that INSPECT shows; None if it is not in use."""
 RELEASE_SYNTHESIS: Final = "release synthesis"
 """`release_synthesis(call, synthesis_id)`: answers SUSPEND for a synthesis or a proposal of the caller."""
+FOLLOW: Final = "follow"
+"""`await follow(call, job_id)`: how a job of the caller has ended, when it has; None if it goes on for longer."""
 LIST_CALLS: Final = "list calls"  # `list_calls(call, endpoint, arguments)`: the calls that a composite would make
 SPENT: Final = "spent"
 """`spent(endpoint, output)`: units and amounts that a call which has ended counts against a budget."""
@@ -100,11 +102,15 @@ class Gate(NamedTuple):
     early: bool = False  # True if it also judges before a person is asked to confirm a call
 
 
+CANCELLED: Final = "cancelled"
+KEPT: Final = 30 * 86400.0  # seconds for which something that was cancelled can still be looked up
+
+
 class Cancelling(NamedTuple):
     """How CANCEL ends records of one kind."""
 
     allowed_from: tuple[str, ...]  # states from which that is possible; empty for every state but cancelled
-    state: str = "cancelled"
+    state: str = CANCELLED
     carry_out: Callable[[RoutedCall, Record], Awaitable[Effects | Envelope]] | None = None
     """Cancels the record and answers, if more than its state changes; a refund is an example."""
     refunds: bool = False
@@ -113,6 +119,16 @@ class Cancelling(NamedTuple):
     also: Callable[[Record], tuple[Command, ...]] | None = None  # returns what else is done in the same transaction
     before: Callable[[RoutedCall, Record], Awaitable[None]] | None = None
     """Asks whoever may stop it, by raising a refusal."""
+
+    def commands(self, record: Record) -> tuple[Command, ...]:
+        """Return what ends a record of an owner, with what is done in the same transaction."""
+        ends = self.state == CANCELLED
+        change = ChangeRecord(
+            *(record.record_id, (record.kind,), self.allowed_from or (record.state,), self.state, record.owner),
+            delay=None if ends else 0.0,
+            lifetime=KEPT if ends else None,
+        )
+        return change, *(() if self.also is None else self.also(record))
 
 
 class RecordKind(NamedTuple):
@@ -124,6 +140,7 @@ class RecordKind(NamedTuple):
     """How its owner cancels it; None if it cannot be cancelled. What can be cancelled can be observed."""
     checked: bool = False  # True if its owner can CHECK it although it cannot be cancelled
     named: bool = False  # True if its owner may name it by its key, or by the Task-ID of the call that made it, as well
+    followed: bool = False  # True if it goes on after its process, and a repetition of its call hears how it ends
     describe: Callable[[Server, Record], Awaitable[Mapping[str, Any]]] | None = None
     """Returns what CHECK tells of a record beside its state, for its owner."""
 

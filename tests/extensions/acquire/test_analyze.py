@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import random
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,27 @@ async def test_files_are_read_in_place_and_other_sources_in_batches_with_one_ans
 
 
 @pytest.mark.requirement("METHODS-3.6-8")
+async def test_counting_different_values_first_changes_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"n": round(one), "skewed": 2.0 ** round(one / 8), "gap": None if one > 105 else -1} for one in noise(501)]
+    rows[7]["skewed"] = 1e12
+    told = []
+    async with keeping(**SERVICE) as bench:
+        for few in (0.0, 1.0):
+            monkeypatch.setattr(analyze, "_FEW", few)
+            found = [*await find(bench, rows, "distribution"), *await find(bench, rows, "anomaly")]
+            told.append([one["values"] for one in found])
+    assert len(told[0]) == 4
+    quantiles = [told[1][0]["quantiles"][share] for share in ("0.25", "0.5", "0.75")]
+    for one, other in zip(*told, strict=True):
+        assert one.pop("quantiles", {}) == pytest.approx(other.pop("quantiles", {}))
+        assert (one.pop("rows", 0), one) == (other.pop("rows", 0), pytest.approx(other))
+    values = [row["n"] for row in rows]
+    figures, mean, deviation = told[1][0], statistics.fmean(values), statistics.stdev(values)
+    assert figures["standard_deviation"] == pytest.approx(deviation)
+    assert quantiles == statistics.quantiles(values, method="inclusive")
+    assert figures["skew"] == pytest.approx(501 / 500 / 499 * sum(((one - mean) / deviation) ** 3 for one in values))
+
+
 async def test_what_cannot_be_analysed_is_refused_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -181,6 +181,30 @@ async def test_rows_that_are_too_large_together_or_named_without_end_are_refused
             assert "More than 1 MiB of rows of papers" in shown or "at most 256" in shown
 
 
+async def test_a_page_of_large_rows_has_fewer_of_them_and_leads_to_the_next() -> None:
+    service = {**SERVICE, "methods": ("SCAN", "REGISTER", "SEARCH")}
+    async with keeping(**service) as bench:
+        texts = [60_000, 10, 60_000, 3_000] * 10
+        await put(bench.store, *({"id": str(n), "text": f"sea {'x' * texts[n]}"} for n in range(40)))
+        for n in range(20):
+            body = {"entity_type": "contract", "data": {"title": f"{n} {'x' * 60_000}"}}
+            assert (await bench.send("REGISTER", "/", body)).status == 200
+        expected = [str(n) for n in range(40)]
+        assert [row["id"] for row in await items(bench, "papers")] == expected
+        titles = [row["title"].split()[0] for row in await items(bench, "contract")]
+        assert sorted(titles, key=int) == expected[:20]
+        pages = [await scan(bench, "papers"), await scan(bench, "contract")]
+        assert all(200_000 < len(page.response.body) < 1_100_000 for page in pages)
+        found: list[str] = []
+        offset: int | None = 0
+        while offset is not None:
+            reply = await bench.send("SEARCH", "/", {"query": "sea", "scope": "papers", "limit": 30, "offset": offset})
+            assert len(reply.response.body) < 1_100_000
+            found += [one["item"]["id"] for one in reply.json["result"]["results"]]
+            offset = reply.json["result"].get("next_offset")
+        assert sorted(found, key=int) == expected
+
+
 @pytest.mark.requirement("METHODS-3.3-3")
 async def test_a_row_that_stays_is_scanned_exactly_once_while_others_are_written() -> None:
     async with keeping(**SERVICE) as bench:
@@ -204,6 +228,7 @@ async def test_policies_decide_what_becomes_of_a_row_whose_key_is_there(store: S
         "added": 3,
         "changed": 0,
         "skipped": 0,
+        "stale": (),
     }
     assert (await put(store, {"id": "1", "b": 2}, policy="skip")).skipped == 1
     assert (await put(store, {"id": "1", "b": 2}, {"id": "1", "c": 3}, policy="merge")).changed == 2
@@ -234,6 +259,26 @@ async def test_words_find_resources_of_one_collection_and_of_the_readable_owners
     assert (await search("pending"), await store.read(CountUnindexed())) == ([], 1)
     assert (await store.do(IndexResources(10)))[0] == 1  # type: ignore[index]
     assert await search("pending") == ["pending sea"]
+
+
+async def test_ranked_matches_are_bounded_and_complete_if_there_are_fewer_however_common_the_word(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("_LARGE", 0), ("_RUN", 1), ("_SAMPLES", (16, 4)), ("MOST_CANDIDATES", 8)):
+        monkeypatch.setattr(commands, name, value)
+    for owner in (AGENT, BOB):
+        each = ({"all": "sea", **{f"of{n}": f"w{n}" for n in (4, 20, 40) if at % n == 0}} for at in range(200))
+        await put(store, *each, owner=owner)
+
+    async def count(*words: str, owners: tuple[str, ...] = (AGENT,)) -> int:
+        return len(set(await store.read(SearchResources("papers", owners, words))))
+
+    assert [await count(one) for one in ("sea", "w4", "w20", "w40")] == [8, 8, 8, 5]
+    assert await count("w40", owners=(AGENT, BOB)) == await count("w40", owners=()) == 8
+    assert await count("w40", "sea") == 5
+    if type(store).__name__ == "PostgresStore":
+        common = await store.read(SearchResources("papers", (AGENT,), ("sea",)))
+        assert all(one.position % 16 == 0 for one in common)  # it has not looked for the others
 
 
 async def test_a_store_without_an_index_is_indexed_at_the_start_and_large_imports_afterwards(

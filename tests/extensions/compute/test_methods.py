@@ -141,6 +141,11 @@ async def test_rank_orders_items_by_the_criterion_and_gives_each_its_score() -> 
         assert odd["method"] == "column"  # the name of a method has no controls
         found = await good(bench, "RANK", items=ROOMS, criterion="price")
         assert ([one["score"] for one in found["ranked"]], found["method"]) == ([240.5, 80.0], "column price")
+        for wrong in ("prise", "prise * 2", {"weights": {"price": 1, "prise": 1}}):
+            reply = await bench.send("RANK", "/", {"items": ROOMS, "criterion": wrong})
+            assert reply.refusal == (400, "invalid-expression")
+            assert "prise" in reply.error["message"]
+            assert 'The columns are: "name", "price"' in reply.error["message"]
         for criterion in ({"weights": {}}, {"magic": 1}, {}):
             assert (await code(bench, "RANK", items=ROOMS, criterion=criterion))[0] == 422
 

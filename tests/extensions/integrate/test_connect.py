@@ -10,7 +10,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import msgspec
+import nats
 import pytest
 from nats.aio.msg import Msg
 from tests.extensions.acquire.test_collections import put
@@ -20,20 +22,27 @@ from tests.queues import queue_of
 from tests.service import AGENT, make_endpoint
 from tests.state.store.conftest import place, shared_place
 from tests.stateful import StatefulBench, audited_backend, keeping
-from tests.things import joining
+from tests.things import contracts, joining
 
 from bespeak import App, Context, ContractError, Refusal
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.extensions.acquire.store import ListResources
+from bespeak.extensions.acquire.store import ListResources, NewRow, PutResources
 from bespeak.extensions.integrate import connect as connecting
 from bespeak.extensions.integrate.settings import ConnectSettings, NatsSettings
+from bespeak.extensions.messages import store as message_commands
 from bespeak.extensions.messages.settings import DeliverySettings
+from bespeak.extensions.messages.store import PutInChannel
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.wire.messages import Malformed
 from bespeak.runtime.handling import OpenLimit
-from bespeak.state.store.commands.records import ChangeRecord, FindRecord
+from bespeak.runtime.identity.authority import Authority
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord
+from bespeak.state.store.postgres_connection import SCHEMA
+from bespeak.state.store.postgres_transaction import run_command
 from bespeak.state.store.settings import open_store
+from bespeak.state.store.store import Command
 
 anyio_backend = audited_backend
 pytestmark = pytest.mark.anyio
@@ -116,6 +125,49 @@ async def test_two_processes_on_one_store_move_every_row_once(shared_place: str)
         for name in ("first", "second", "third"):
             rows = await one.store.read(ListResources(name, (AGENT,), 0, 1000))
             assert [msgspec.json.decode(row.data)["n"] for row in rows] == list(range(600)), name
+
+
+@pytest.mark.parametrize("kind", ["resources", "entities"])
+async def test_rows_of_a_transaction_that_commits_late_are_not_passed_by(postgres_store: str, kind: str) -> None:
+    def add(first: int, count: int) -> list[Command]:
+        if kind == "resources":
+            new = tuple(NewRow(None, f'{{"n":{n}}}') for n in range(first, first + count))
+            return [PutResources("contract", AGENT, new, "overwrite")]
+        data = '{"entity_type":"contract","data":{"partner":"p","status":"draft"}}'
+        records = (PutRecord(f"entity-{n}", "entity", AGENT, "live", data) for n in range(first, first + count))
+        return [PutInChannel(record, "contract") for record in records]
+
+    service: dict[str, Any] = {"methods": METHODS, "participants": joining(contracts)}
+    late = await asyncpg.connect(postgres_store, server_settings={"search_path": SCHEMA})
+    async with keeping(**service, store=open_store(postgres_store)) as bench:
+        await bench.store.do(*add(0, 1))
+        connection_id = await connected(bench, f"collection:{kind}:contract", "collection:copy", config=QUICK)
+        await until(bench, connection_id, moved(1))
+        async with late.transaction():
+            for command in add(1, 1):
+                await run_command(late, command, set(), no_seal)
+            adding = asyncio.ensure_future(bench.store.do(*add(2, 150)))
+            blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            while not adding.done() and not await counted(postgres_store, blocked):
+                await asyncio.sleep(0.01)
+            if adding.done():
+                await until(bench, connection_id, moved(151))
+        await adding
+        await look(bench, connection_id)
+        await until(bench, connection_id, moved(152))
+    await late.close()
+
+
+async def no_seal(*_: Any) -> Any:
+    """Seal nothing: no record of the audit trail is written."""
+
+
+async def counted(dsn: str, query: str) -> int:
+    connection = await asyncpg.connect(dsn)
+    try:
+        return int(await connection.fetchval(query))
+    finally:
+        await connection.close()
 
 
 async def test_a_full_queue_lets_the_connection_wait_and_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,6 +278,38 @@ async def test_what_is_published_is_moved_to_the_inbox_of_another_agent() -> Non
         assert published["subscribers"] == 0
 
 
+async def test_what_is_published_while_too_much_waits_for_a_connection_is_dropped_and_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(message_commands, "MOST_WAITING", 3)
+    open_gate, done = asyncio.Event(), []
+
+    async def measure(n: int) -> None:
+        """Take a reading."""
+        await open_gate.wait()
+        done.append(n)
+
+    monkeypatch.setattr(connecting, "_LONGEST_DELAY", 0.05)
+    async with keeping(methods=METHODS, participants=(queue_of(measure),)) as bench:
+        bench.bench.server.parts["submissions"] = OpenLimit("submission", 1)
+        connection_id = await connected(bench, "messages:news", "queue:invoices")
+        await good(bench, "PUBLISH", channel="news", content={"n": 0})
+        await until(bench, connection_id, moved(1))
+        for n in range(1, 7):
+            content = await good(bench, "PUBLISH", channel="news", content={"n": n})
+            async with asyncio.timeout(20):
+                while (await bench.store.read(FindRecord(("publication",), content["content_id"]))).due is not None:
+                    await asyncio.sleep(0.01)
+        told = await good(bench, "CHECK", target=connection_id)
+        assert told["details"]["dropped"] == 3
+        open_gate.set()
+        await until(bench, connection_id, moved(4))
+        async with asyncio.timeout(20):
+            while len(done) < 4:
+                await asyncio.sleep(0.01)
+        assert done == [0, 1, 2, 3]
+
+
 class Receiver:
     """An AGTP address that takes postings, and refuses the first ones."""
 
@@ -331,6 +415,26 @@ def test_a_channel_is_a_source_or_a_sink() -> None:
             app.channel("wrong")(function)
 
 
+async def test_no_item_of_a_page_is_delivered_after_the_end_of_the_credential(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+
+    def declare(app: App) -> None:
+        @app.channel("take")
+        async def take(reading: Reading) -> None:
+            """Take a reading, during which the key of the agent is revoked."""
+            taken.append(reading.n)
+            ended = Refused(401, "authority-expired", "The API key that made this was revoked.")
+            monkeypatch.setattr(Authority, "judge", lambda *_: ended)
+
+    async with keeping(methods=METHODS, participants=joining(declare)) as bench:
+        await put(bench.store, *({"n": n} for n in range(5)))
+        connection_id = await connected(bench, "collection:papers", "channel:take")
+        async with asyncio.timeout(20):
+            while (record := await bench.store.read(FindRecord(("connection",), connection_id))).state == "active":
+                await asyncio.sleep(0.01)
+        assert (taken, record.content()["ended"]["code"]) == ([0], "authority-expired")
+
+
 async def cursor_of(bench: StatefulBench, connection_id: str) -> list[int]:
     record = await bench.store.read(FindRecord(("connection",), connection_id))
     cursor: list[int] = record.content()["cursor"]
@@ -348,7 +452,6 @@ async def _free_port() -> int:
 @asynccontextmanager
 async def jetstream(folder: Path) -> AsyncIterator[str]:
     """Run a NATS server with JetStream, and a stream for `plant.>`."""
-    nats = pytest.importorskip("nats")
     port = await _free_port()
     program = shutil.which("nats-server", path=str(Path(nats.__file__).parents[4] / "bin"))
     command = (str(program), "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", str(folder))
@@ -421,3 +524,38 @@ async def test_items_cross_jetstream_once_although_what_was_committed_is_deliver
                 "source-not-found",
             )
             assert await code(bench, "CONNECT", source="nats:plant.>", destination="inbox") == (404, "source-not-found")
+
+
+@pytest.mark.process
+async def test_hostile_messages_hold_up_no_others_and_none_counts_as_moved_that_was_not(tmp_path: Path) -> None:
+    hostile = (
+        b'{"x": "' + b"y" * 900_000 + b'"}',
+        b"\xff" * 900_000,  # larger as text
+        b"[" * 100_000 + b"]" * 100_000,
+        b'{"a": 1e999}',
+        b"7",
+        b'{"n": 1}',
+    )
+    async with jetstream(tmp_path) as address:
+        bus = ConnectSettings(nats=NatsSettings(servers=(address,), subjects=("plant.*",)))
+        async with keeping(methods=METHODS, document=ServerDocument(extension_tables={"connect": bus})) as bench:
+            client = await nats.connect(address)
+            for body in hostile:
+                await client.jetstream().publish("plant.a", body)
+            await client.close()
+            inward = await connected(bench, "nats:plant.a", "collection:copies", config={"rate": 1000})
+            told = await until(bench, inward, moved(len(hostile)))
+            rows = (await good(bench, "SCAN", collection="copies"))["items"]
+            assert (told["details"]["moved"], told["details"]["failed"]) == (2, 4)
+            assert [row.get("n", row.get("data")) for row in rows] == ['{"a": 1e999}', 1]
+            long = "nats:plant." + "a" * 900
+            assert (await good(bench, "CONNECT", source=long, destination="inbox"))["source"] == long
+
+
+async def test_errors_of_the_event_bus_tell_nothing_of_its_servers() -> None:
+    servers = ("nats://ann:s3cret@127.0.0.1:1",)
+    bus = ConnectSettings(nats=NatsSettings(servers=servers, subjects=("plant.*",)))
+    async with keeping(methods=METHODS, document=ServerDocument(extension_tables={"connect": bus})) as bench:
+        reply = await bench.send("CONNECT", "/", {"source": "nats:plant.a", "destination": "inbox"})
+        assert reply.refusal == (503, "bus-unavailable")
+        assert not [one for one in ("s3cret", "127.0.0.1") if one in reply.error["message"]]

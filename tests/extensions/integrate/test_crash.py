@@ -35,6 +35,7 @@ enable = ["CONNECT", "SYNC", "IMPORT", "SCAN", "CHECK"]
 [connect.remotes.warehouse]
 url = "{uri}"
 scope = "stock:read"
+scopes = []
 """
 FEED, STOCK = 250, 1000
 QUICK = {"rate": 50, "interval": 1}

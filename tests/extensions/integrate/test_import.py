@@ -15,6 +15,7 @@ from tests.stateful import audited_backend, keeping
 from tests.things import contracts, joining
 
 from bespeak.extensions.acquire import store as acquire_store
+from bespeak.extensions.acquire.store import digest_of
 from bespeak.extensions.integrate import methods
 from bespeak.state.store.settings import open_store
 
@@ -63,6 +64,21 @@ async def test_the_policy_decides_about_rows_whose_key_is_there() -> None:
         assert (await good(bench, "IMPORT", **other))["changed"] == 1
         assert (await good(bench, "FETCH", resource_id="things/1"))["content"] == {"id": 1, "b": 2}
         assert (await good(bench, "FETCH", resource_id="things/1", version=1))["content"] == {"id": 1, "a": 1}
+
+
+async def test_a_row_in_place_of_another_than_the_expected_one_is_skipped_and_its_key_told() -> None:
+    async with keeping(**SERVICE) as bench:
+        given: dict[str, Any] = {"target": "things", "key": "id"}
+        await good(bench, "IMPORT", **given, source=[{"id": 1, "a": 1}, {"id": 2, "a": 1}])
+        source = [{"id": n, "a": 2} for n in (1, 2, 3, 4)]
+        expected = {"1": digest_of({"a": 1, "id": 1}), "2": digest_of({"a": 0}), "3": None}
+        told = await good(bench, "IMPORT", **given, source=source, expected=expected)
+        assert (told["changed"], told["added"], told["skipped"], told["stale"]) == (1, 2, 1, ["2"])
+        again = await good(bench, "IMPORT", **given, source=source[2:3], expected={"3": None})
+        assert again["stale"] == ["3"]
+        given |= {"source": source, "expected": expected}
+        refused = await bench.send("IMPORT", "/", given, prefer="respond-async")
+        assert refused.refusal == (422, "invalid-expected")
 
 
 @pytest.mark.requirement("METHODS-6.4-7", "METHODS-6.4-8", "METHODS-6.4-9")

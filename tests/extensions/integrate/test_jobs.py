@@ -24,7 +24,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.handling import refusal, stateful
 from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.records import ChangeRecord
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord
 from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
@@ -40,7 +40,7 @@ TALLY = ext.StandardMethod(
     impact="reversible",
     idempotent=False,
     takes={"to": {"type": "integer"}, "callback?": ext.LINE},
-    returns={"job_id": ext.NAME, "status": ext.NAME, "look?": {"type": "object"}},
+    returns={"job_id?": ext.NAME, "status?": ext.NAME, "look?": {"type": "object"}, "counted?": {"type": "integer"}},
 )
 
 
@@ -287,3 +287,24 @@ async def test_a_job_whose_work_breaks_each_time_fails(
         assert (found["status"], found["details"]["error"]["code"]) == ("failed", "interrupted")
         assert found["details"]["progress"]["done"] == 1
     assert "a mistake" in caplog.text
+
+
+async def test_no_part_of_a_job_begins_after_the_end_of_its_credential(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun_parts: list[int] = []
+
+    async def work(_: RoutedCall, job: Job) -> Steps:
+        def end(_: Any) -> Progress:
+            ended = Refused(401, "authority-expired", "The API key that made this was revoked.")
+            monkeypatch.setattr(Authority, "judge", lambda *_: ended)
+            return Progress(1, 1)
+
+        for number in (1, 2):
+            begun_parts.append(number)  # a part may change things at other servers before it is committed
+            yield Step(end)
+
+    async with tallying(work) as bench:
+        job_id = await begun(bench)
+        async with asyncio.timeout(20):
+            while (record := await bench.store.read(FindRecord(("job",), job_id))).state != "failed":
+                await asyncio.sleep(0.005)
+        assert (begun_parts, record.content()["error"]["code"]) == ([1], "authority-expired")

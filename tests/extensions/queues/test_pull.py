@@ -224,6 +224,24 @@ async def test_an_item_ends_with_the_authority_of_its_submitter() -> None:
         assert (state, details["error"]["code"]) == ("dead", "authority-expired")
 
 
+@pytest.mark.parametrize("content", ["{", '{"queue": "orders", "payload": 7}', "[" * 5000])
+async def test_an_item_that_cannot_be_read_is_dead_with_the_reason_and_keeps_no_other_back(
+    store: Store, content: str
+) -> None:
+    async with keeping(**SERVICE, store=store) as bench:
+        ids = [await submitted(bench, "orders", sku=sku) for sku in "abc"]
+        for item_id, state in zip(ids[:2], ("queued", "running"), strict=True):
+            await bench.store.do(ChangeRecord(item_id, ("submission",), ("queued",), state, data=content, delay=-9e9))
+        assert [one["item_id"] for one in await pulled(bench, max_items=3)] == ids[2:]
+        state, details = await status_of(bench, ids[0])
+        assert (state, details["error"]["code"]) == ("dead", "unreadable-item")
+        record = await bench.store.read(FindRecord(("submission",), ids[0]))
+        assert record.content()["payload"] == content
+        await bench.store.do(retry_item(record))
+        assert await pulled(bench) == []
+        assert (await status_of(bench, ids[0]))[0] == "dead"
+
+
 @pytest.mark.requirement("METHODS-5.5-8")
 async def test_an_item_is_confirmed_by_its_holder_and_cancelled_before_it_is_pulled() -> None:
     async with keeping(**SERVICE) as bench:

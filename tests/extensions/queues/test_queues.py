@@ -272,6 +272,14 @@ async def test_an_abandoned_item_is_done_and_one_that_ends_its_processes_is_give
         assert (await ended(bench, "item-1"))["status"] == state
 
 
+async def test_an_item_that_cannot_be_read_is_dead_with_the_reason() -> None:
+    async with keeping(participants=(queue_of(bill),)) as bench:
+        broken = PutRecord("item-1", "submission", AGENT, "queued", '{"queue": 1}', delay=0.0)
+        await bench.store.do(PutInChannel(broken, "invoices"))
+        dead = await ended(bench, "item-1")
+        assert (dead["status"], dead["details"]["error"]["code"]) == ("dead", "unreadable-item")
+
+
 async def test_item_whose_lease_ends_early_is_not_begun_again_by_the_process_that_works_on_it() -> None:
     begun, release, done = asyncio.Event(), asyncio.Event(), []
 

@@ -23,6 +23,7 @@ from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.protocol import status
 from bespeak.protocol.address import Locator
 from bespeak.protocol.exchange.headers import AGENT_ID, AUTHORIZATION
+from bespeak.protocol.exchange.messages import PATIENCE
 from bespeak.protocol.exchange.principal import derived_id
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.protocol.wire.connection import Pairs
@@ -229,7 +230,10 @@ class Sender:
         secure: bool = False,
         signer: Signer | None = None,
         credential: BearerCredential | None = None,
+        is_inside: bool = False,
     ) -> None:
+        """Send over an exchanger; `is_inside` means that the service is in this process, and hears of our patience."""
+        self._is_inside = is_inside
         self.signer = signer  # signer of requests; None if they are not signed
         self._exchanger = exchanger
         self._locator = locator
@@ -246,7 +250,7 @@ class Sender:
         attempts = self._retry.attempts if repeatable else 1
         failures = 0
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(max(self._timeout, (PATIENCE.get() or 0.0) if self._is_inside else 0.0)):
                 while True:
                     last = failures + 1 >= attempts
                     try:

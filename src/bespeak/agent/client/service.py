@@ -104,6 +104,7 @@ class CalledService:
         self, client: ServiceClient, *, policies: Policies | None = None, scopes: Scopes | None = None
     ) -> None:
         """Call through a client. Without `policies` the manifest has them; without `scopes` the service knows."""
+        self.keeps_envelopes = False  # True if an output that is published in an envelope is returned in it
         self._client = client
         self._policies = policies
         self._scopes = scopes
@@ -128,31 +129,38 @@ class CalledService:
 
     async def call(self, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> Outcome:
         try:
-            reply = await self._client.request(*self._named(endpoint), arguments or None, headers=headers)
+            reply = await self._client.request(*call_name(self._client, endpoint), arguments or None, headers=headers)
         except BespeakError as error:  # the client says what failed and what may help
             # The query of an address may hold a credential.
             message = _QUERY.sub("", str(error))
             return Outcome(status.SERVER_ERROR, error={"code": "service-not-reached", "message": message})
-        outcome = _outcome(reply)
+        is_enveloped = "result" in endpoint.output_schema.get("required", ())
+        outcome = _outcome(reply, is_whole=self.keeps_envelopes and is_enveloped)
         if outcome.confirmation_id is not None:
             self._confirmed.add(endpoint.key)
         return outcome
 
-    def _named(self, endpoint: Endpoint) -> tuple[str, str]:
-        """Return how the client names an endpoint: on the web by its id, for several may share a method and a path."""
-        discovered, chosen = self._client.discovered, endpoint.semantic.mcp_tool_name or ""
-        by_id = discovered is not None and discovered.kind in ("ai", "openapi") and discovered.capability(chosen)
-        return (chosen, "") if by_id else endpoint.key
+
+def call_name(client: ServiceClient, endpoint: Endpoint) -> tuple[str, str]:
+    """Return how a client names an endpoint: on the web by its id, for several may share a method and a path."""
+    discovered, chosen = client.discovered, endpoint.semantic.mcp_tool_name or ""
+    by_id = discovered is not None and discovered.kind in ("ai", "openapi") and discovered.capability(chosen)
+    return (chosen, "") if by_id else endpoint.key
 
 
-def _outcome(reply: Reply) -> Outcome:
+def output_of(client: ServiceClient, reply: Reply) -> Any:
+    """Return the output of an accepted reply; on the web it may be a text."""
+    return client._output(reply)
+
+
+def _outcome(reply: Reply, *, is_whole: bool = False) -> Outcome:
     retry_after, mapping = reply.headers.get("retry-after"), reply.headers.get(SEMANTIC_MAPPING)
     if reply.error is not None:
         members = {**reply.error.members, "code": reply.error.code, "message": reply.error.message}
         return Outcome(reply.status, error=members, retry_after=retry_after, mapping=mapping)
     warning = reply.headers.get("agtp-endpoint-warning") or reply.headers.get("agtp-catalog-warning")
     try:
-        output = reply.output
+        output = reply.json() if is_whole else reply.output
     except RemoteProtocolError:
         output = reply.body.decode(errors="replace")
     return Outcome(reply.status, output, warning=warning, mapping=mapping)

@@ -66,7 +66,7 @@ async def connect_local(
         if opened is not None:
             opened(dispatcher.server)
         inside, proof = InProcess(dispatcher, face=face), bearer_of(token, key)
-        sender = Sender(inside, locator, timeout=timeout, retry=retry, signer=signer, credential=proof)
+        sender = Sender(inside, locator, timeout=timeout, retry=retry, signer=signer, credential=proof, is_inside=True)
         yield ServiceClient(sender, locator, agent_id=agent_id, scopes=scopes)
 
 

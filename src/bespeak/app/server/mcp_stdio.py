@@ -154,6 +154,7 @@ class ClientBackend:
         self._manifest = manifest
         policies = manifest.policies if service is None else service.policies
         self._service = CalledService(client, policies=policies, scopes=scopes)
+        self._service.keeps_envelopes = True
         self._caller = caller
         name = manifest.server.name if service is None else service.identity.name
         self.name = name or manifest.server.server_id

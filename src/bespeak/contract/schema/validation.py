@@ -202,6 +202,28 @@ def _check(schema: object, text: bytes) -> Fault | None:
     return Fault(too_much) if too_much else None
 
 
+IN_WORDS: Final = {
+    r"^[^\x00-\x1f\x7f-\x9f]*$": "be one line without control characters",
+    r"^[^\x00-\x08\x0a-\x1f\x7f]*$": "be one line without control characters but tabs",
+    "^plan-[0-9a-f]{32}$": "be the plan_id of a plan",
+    "^[!-~]{1,128}$": "be 1 to 128 characters of ASCII without spaces",
+    "^/[!-~]{0,1023}$": "begin with / and have at most 1,024 characters of ASCII without spaces",
+    "^[0-9a-f]{64}$": "be 64 lower-case hexadecimal digits, as an Agent-ID is",
+    "^[A-Z][A-Z0-9_-]{0,63}$": "be the name of a method in capitals, such as BOOK",
+    "^[a-z][a-z0-9_-]{0,63}$": "begin with a small letter and have small letters, digits, _ and - only, at most 64",
+    "^[a-z][a-z0-9]*([_-][a-z0-9]+)*$": "be words of small letters and digits, joined by _ or -, such as price-list",
+    "^[A-Za-z_][A-Za-z0-9_-]{0,63}$": "begin with a letter or _ and have letters, digits, _ and - only, at most 64",
+    "^[A-Za-z_][A-Za-z0-9_]{0,63}$": "begin with a letter or _ and have letters, digits and _ only, at most 64",
+    "^[1-9][0-9]{0,8}$": "be a whole number from 1, such as 3",
+    "^[A-Z]{3}$": "be the code of a currency in three capitals, such as EUR",
+    "^[0-9]{1,15}([.][0-9]{1,6})?$": "be an amount, such as 12.50",
+    "^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$": "be the code of a locale, such as de or en-GB",
+    "^[A-Za-z]{2,3}(-[A-Za-z]{4})?(-([A-Za-z]{2}|[0-9]{3}))?(-([A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3})){0,4}$": (
+        "be the tag of a language, such as de or pt-BR"
+    ),
+}
+"""What the patterns of built-in methods ask for. Those of a service are shown as their author has written them."""
+
 _SHAPE: Final = frozenset({"required", "additionalProperties", "type"})
 _UNIONS: Final = frozenset({"anyOf", "oneOf"})
 
@@ -263,6 +285,9 @@ def _violation(error: jsonschema_rs.ValidationError) -> Violation:
             message = "no properties are allowed here"
         else:
             keyword, message = "false", "nothing is allowed here"
+    elif isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Pattern):
+        words, end = IN_WORDS.get(error.kind.pattern), f' does not match "{error.kind.pattern}"'
+        message = message if words is None else f"{message.removesuffix(end)} must {words}"
     return Violation(pointer(error.instance_path), pointer(schema_path), keyword, shorten(message))
 
 

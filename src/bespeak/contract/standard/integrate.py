@@ -119,7 +119,7 @@ INTEGRATE: Final[tuple[StandardMethod, ...]] = (
         # than its column is rejected. Cells of CSV are read as the type of their column.
         takes=_members(
             f"source: ROWS_OR_FILE, target: TARGET, format?: {FORMATS} | parquet | xlsx, "
-            "conflict_policy?: overwrite | skip | merge, key?: NAME, columns?: COLUMNS",
+            "conflict_policy?: overwrite | skip | merge, key?: NAME, columns?: COLUMNS, expected?: EXPECTED",
             ROWS_OR_FILE={
                 "description": "Rows, a text in `format`, a file, or the https address of one.",
                 "anyOf": [
@@ -133,12 +133,20 @@ INTEGRATE: Final[tuple[StandardMethod, ...]] = (
                 "maxProperties": 256,
                 "additionalProperties": d.one_of("string", "integer", "number", "boolean"),
             },
+            EXPECTED={
+                "description": "Digests of rows that must be there, by their keys; null where none must be. A row in "
+                "place of another one is skipped, and its key listed as `stale`. A digest is 24 hexadecimal digits of "
+                "SHA-256 over the row as JSON without spaces, with sorted members.",
+                "type": "object",
+                "maxProperties": 10_000,
+                "additionalProperties": {"type": ["string", "null"], "maxLength": 24},
+            },
         ),
         # A large source is imported in the background: CHECK of `job_id` shows how far, and then the receipt.
         returns=_members(
             "import_id: NAME, target: NAME, status: queued | done, job_id?: NAME, look?: OBJECT, records?: COUNT, "
             "added?: COUNT, changed?: COUNT, skipped?: COUNT, rejected_count?: COUNT, imported_at?: TIME, "
-            "rejected?: [OBJECT 0..100]"
+            "rejected?: [OBJECT 0..100], stale?: [TEXT]"
         ),
         errors=(
             MethodError("invalid-source", status.BAD_REQUEST, "The source is not a text in its format."),
@@ -199,7 +207,7 @@ INTEGRATE: Final[tuple[StandardMethod, ...]] = (
             ),
         ),
         returns=_members(
-            "connection_id: NAME, source: NAME, destination: NAME, channel_type: CHANNEL_TYPE, status: NAME, "
+            "connection_id: NAME, source: LINE, destination: LINE, channel_type: CHANNEL_TYPE, status: NAME, "
             "channel: OBJECT, created_at: TIME, expires_at?: TIME"
         ),
         errors=(

@@ -89,7 +89,9 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
             "callback?: LINE",
             STEPS=d.list_of(STEP, least=1, most=MOST_LISTED),
         ),
-        returns=_members("chain_id: NAME, status: STATES, steps: [DONE], output?: ANYTHING, error?: OBJECT"),
+        returns=_members(
+            "chain_id: NAME, status: STATES, steps: [DONE], output?: ANYTHING, error?: OBJECT, look?: OBJECT"
+        ),
         errors=(
             MethodError("invalid-chain", status.UNPROCESSABLE, "The steps cannot be run as they are written."),
             _UNKNOWN,
@@ -109,7 +111,7 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
             CALLS=d.list_of(STEP, least=1, most=MOST_BATCHED),
         ),
         returns=_members(
-            "batch_id: NAME, status: STATES, succeeded: COUNT, failed: COUNT, results: [DONE]",
+            "batch_id: NAME, status: STATES, succeeded: COUNT, failed: COUNT, results: [DONE], look?: OBJECT",
             STATES=d.one_of("partial", *_STATES["enum"]),
         ),
         errors=(
@@ -237,7 +239,10 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
         intent="Run a registered procedure.",
         outcome="The procedure has run, and its result is returned.",
         takes=_members("procedure_id: NAME, input?: OBJECT, timeout?: SECONDS, callback?: LINE"),
-        returns=_members("run_id: NAME, procedure_id: NAME, status: STATES, output?: ANYTHING, error?: OBJECT"),
+        returns=_members(
+            "run_id: NAME, procedure_id: NAME, status: STATES, output?: ANYTHING, error?: OBJECT, steps?: [DONE], "
+            "look?: OBJECT"
+        ),
         errors=(
             MethodError("procedure-refused", status.FORBIDDEN, "The procedure waits for a review."),
             MethodError("procedure-not-found", status.NOT_FOUND, "No procedure is registered under this id."),

@@ -72,7 +72,8 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
         impact="reversible",
         takes=_members("entity_type: TYPE, data: ANYTHING, idempotency_key?: NAME"),
         returns=_members(
-            "entity_id: NAME, entity_type: NAME, owner: NAME, version: 1.., created_at: TIME, expires_at?: TIME"
+            "entity_id: NAME, entity_type: NAME, owner: NAME, version: 1.., created_at: TIME, expires_at?: TIME, "
+            "status?: NAME, escalation_id?: NAME"  # of a procedure, which people decide about first
         ),
         errors=(
             MethodError("too-many-entities", status.CONFLICT, "The agent has as many entities as it may have."),

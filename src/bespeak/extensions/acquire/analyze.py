@@ -50,14 +50,8 @@ _LEAST: Final = 8  # values below which nothing is claimed
 _TOP: Final = 20  # anomalies, and columns whose pairs are compared
 _POINTS: Final = 200  # of a trend: its test compares all pairs of them
 _OUTSIDE: Final = 0.1  # share of values outside from which on they are the tail of the distribution, not anomalies
-_MOMENTS: Final = {
-    "min": "min",
-    "max": "max",
-    "mean": "avg",
-    "standard_deviation": "stddev_samp",
-    "skew": "skewness",
-    "distinct_estimate": "approx_count_distinct",
-}  # figures of a distribution, by the functions of DuckDB
+_SHARES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)  # quantiles of a distribution
+_FEW: Final = 0.05  # share of different values up to which these are counted first: there is less to sort
 _KINDS: Final = {"numbers": "n", "texts": "t", "other": "o"}  # values that are counted, by the columns that have them
 _EXACT: Final = 1 << 53
 _turns: Final = FairSemaphore(_AT_ONCE, most=64, most_of_one=8)
@@ -69,6 +63,7 @@ class _Rows(NamedTuple):
     select: str  # statement for n0, t0, o0, n1, ...
     parameters: Sequence[Any] = ()
     key: Sequence[str] = ()  # columns that identify a row: analysed only if they are named
+    unchecked: Sequence[int] = ()  # columns of which some numbers may have to be other values
 
 
 @handler
@@ -125,6 +120,7 @@ async def _find_rows(call: RoutedCall, folder: Path) -> _Rows:
     if not isinstance(source, FileSource):
         spilled = await _spill(folder / "rows.jsonl", collection.batches(filters), wanted)
         return spilled._replace(key=collection.key)
+    unchecked = []
     columns = [column for column in collection.columns.values() if wanted is None or column.name in wanted]
     _check_width(len(columns))
     names = tuple(column.name for column in columns)
@@ -133,18 +129,17 @@ async def _find_rows(call: RoutedCall, folder: Path) -> _Rows:
     for at, column in enumerate(columns):
         value = quote_name(column.name)
         number = f"CAST({value} AS DOUBLE)"
-        if column.kind == "integer":
+        if column.kind in ("integer", "number"):
             shown += [f"{number} AS n{at}"]
-        elif column.kind == "number":
-            shown += [f"CASE WHEN abs({number}) < {_LARGEST} THEN {number} END AS n{at}"]
-            shown += [f"abs({number}) >= {_LARGEST} OR isnan({number}) AS o{at}"]
+            unchecked += [at] if column.kind == "number" else []
         elif column.is_comparable:
-            text = value if column.kind == "date" else f"left(CAST({value} AS VARCHAR), {_LONGEST_TEXT})"
-            shown += [f"{text} AS t{at}"]
+            text = f"CAST({value} AS VARCHAR)"  # mostly short, and to look for its characters takes longer
+            cut = f"CASE WHEN strlen({text}) <= {_LONGEST_TEXT} THEN {text} ELSE left({text}, {_LONGEST_TEXT}) END"
+            shown += [f"{value if column.kind == 'date' else cut} AS t{at}"]
         else:
             shown += [f"{value} IS NOT NULL AS o{at}"]
     select = f"SELECT {', '.join(shown) or 'NULL AS o'} FROM ({statement.unlimited})"
-    return _Rows(source.path, names, select, statement.parameters, collection.key)
+    return _Rows(source.path, names, select, statement.parameters, collection.key, unchecked)
 
 
 async def _one_batch(rows: list[Row]) -> AsyncIterator[list[Row]]:
@@ -223,6 +218,11 @@ def _analyze(
                     return found
 
             ask(f"CREATE TABLE r AS {rows.select}", *rows.parameters)
+            for at in rows.unchecked:
+                odd = f"NOT abs(n{at}) < {_LARGEST}"  # NaN too
+                if ask(f"SELECT 1 FROM r WHERE {odd} LIMIT 1"):
+                    ask(f"ALTER TABLE r ADD COLUMN o{at} BOOLEAN")
+                    ask(f"UPDATE r SET o{at} = TRUE, n{at} = NULL WHERE {odd}")
             return _Analysis(ask, rows, given, window).answer()
     except duckdb.OutOfMemoryException:
         raise _too_many() from None
@@ -238,6 +238,7 @@ class _Analysis:
     def __init__(self, ask: _Ask, rows: _Rows, given: Mapping[str, Any], window: Mapping[str, float]) -> None:
         self._ask, self._names, self._given, self._window = ask, rows.names, given, window
         self._notes: list[str] = []
+        self._grouped: set[int] = set()  # columns whose different values are counted
         self._physical = {name: kind for name, kind, *_ in ask("DESCRIBE r")}
         self._count_values("r")
         self._time = self._find_time()
@@ -347,13 +348,37 @@ class _Analysis:
             self._note(at, f"{count} numbers are too few for {what}; at least {_LEAST} are needed")
         return count >= _LEAST
 
-    def _spread(self, value: str) -> tuple[float, float, str, tuple[float, ...]]:
-        """Return the median, a robust standard deviation, what it is from, and least value and quartiles."""
-        sql = f"SELECT min({value}), quantile_cont({value}, [0.25, 0.5, 0.75]) FROM s"
-        [(least, (low, middle, high))] = self._ask(sql)
-        [(mad,)] = self._ask(f"SELECT median(abs({value} - ({middle!r}))) FROM s")
+    def _count_numbers(self, at: int) -> tuple[float, float, float, int]:
+        """Make `v3` of column 3, with values `v` and how often each comes, `c`, if there are few different ones.
+
+        Return the least, the greatest, the mean and about how many there are.
+        """
+        asked = f"min(n{at}), max(n{at}), avg(n{at}), approx_count_distinct(n{at})"
+        [(least, most, mean, different)] = self._ask(f"SELECT {asked} FROM s")
+        self._grouped |= {at} if different <= self._counts[at]["numbers"] * _FEW else set()
+        made, count, by = ("TABLE", "count(*)", "GROUP BY 1") if at in self._grouped else ("VIEW", "1", "")
+        self._ask(f"CREATE {made} v{at} AS SELECT n{at} AS v, {count} AS c FROM s WHERE n{at} IS NOT NULL {by}")
+        return least, most, mean, different
+
+    def _quantiles(self, at: int, value: str, shares: Sequence[float]) -> list[float]:
+        """Return quantiles, between two values if need be, of an expression of the values `v` of a column."""
+        if at not in self._grouped:
+            [(found,)] = self._ask(f"SELECT quantile_cont({value}, {list(shares)}) FROM v{at}")
+            return list(found)
+        ranks = [share * (self._counts[at]["numbers"] - 1) for share in shares]
+        asked = (f"min(v) FILTER (upto > {near(rank)})" for rank in ranks for near in (math.floor, math.ceil))
+        counted = f"SELECT {value} AS v, sum(c) AS c FROM v{at} GROUP BY 1"
+        sql = f"SELECT {', '.join(asked)} FROM (SELECT v, sum(c) OVER (ORDER BY v) AS upto FROM ({counted}))"
+        [around] = self._ask(sql)
+        places = zip(ranks, around[::2], around[1::2], strict=True)
+        return [low + (high - low) * (rank % 1) for rank, low, high in places]
+
+    def _spread(self, at: int, value: str) -> tuple[float, float, str, tuple[float, float]]:
+        """Return the median, a robust standard deviation, what it is from, and the other quartiles."""
+        low, middle, high = self._quantiles(at, value, (0.25, 0.5, 0.75))
+        [mad] = self._quantiles(at, f"abs({value} - ({middle!r}))", (0.5,))
         name, scale = ("MAD", mad * 1.4826) if mad else ("IQR", (high - low) / 1.349)
-        return middle, scale, name, (least, low, high)
+        return middle, scale, name, (low, high)
 
     def _find_anomaly(self) -> Iterator[_Finding]:
         threshold = 6.0 - 5.0 * self._given.get("sensitivity", 0.5)
@@ -361,11 +386,12 @@ class _Analysis:
             if not self._enough(at, "anomalies"):
                 continue
             value, name, count = f"n{at}", self._names[at], self._counts[at]["numbers"]
-            middle, scale, base, (least, low, high) = self._spread(value)
+            least, *_ = self._count_numbers(at)
+            middle, scale, base, (low, high) = self._spread(at, "v")
             on = "values"
             if least > 0 and _skew(low, middle, high) > max(0.1, abs(_skew(*map(math.log, (low, middle, high))))):
                 on, value = "logarithms", f"ln({value})"
-                middle, scale, base, _ = self._spread(value)
+                middle, scale, base, _ = self._spread(at, "ln(v)")
             if not scale:
                 self._note(at, "more than three quarters of the values are the same; no spread to judge by")
                 continue
@@ -432,12 +458,14 @@ class _Analysis:
             points: dict[str, float] = {}
             text = f"{name}: {filled} of {self._rows} rows have a value"
             if counts["numbers"]:
-                shares = [0.05, 0.25, 0.5, 0.75, 0.95]
-                sql = ", ".join(f"{one}(n{at})" for one in _MOMENTS.values())
-                [(*plain, quantiles)] = self._ask(f"SELECT {sql}, quantile_cont(n{at}, {shares}) FROM s")
-                named = zip(_MOMENTS, plain, strict=True)
-                values |= {key: None if value is None or not math.isfinite(value) else value for key, value in named}
-                values["quantiles"] = {f"{share:g}": value for share, value in zip(shares, quantiles, strict=True)}
+                least, most, mean, different = self._count_numbers(at)
+                far = f"(SELECT v - ({mean!r}) AS d, c FROM v{at})"
+                [(squares, cubes)] = self._ask(f"SELECT sum(c * d * d), sum(c * d * d * d) FROM {far}")
+                deviation, skew = _shape(counts["numbers"], squares, cubes)
+                quantiles = self._quantiles(at, "v", _SHARES)
+                values |= {"min": least, "max": most, "mean": mean, "standard_deviation": deviation, "skew": skew}
+                values |= {"distinct_estimate": different}
+                values["quantiles"] = {f"{share:g}": value for share, value in zip(_SHARES, quantiles, strict=True)}
                 points = {"min": values["min"], **values["quantiles"], "max": values["max"]}
                 text += f"; the median is {quantiles[2]:.6g}, 90 % are from {quantiles[0]:.6g} to {quantiles[4]:.6g}"
             if counts["texts"]:
@@ -496,6 +524,13 @@ class _Analysis:
             text = f"Spearman {spearman:.3f} ({interval[0]:.3f} to {interval[1]:.3f}), Pearson {pearson:.3f}, n {count}"
             points = {f"{self._names[a]} and {self._names[b]}": r for (a, b), _, r in known[:_TOP]}
             yield _Finding(names, values, 1 - p, source, f"{' and '.join(names)}: {text}, p {p:.2g}.", points)
+
+
+def _shape(count: int, squares: float, cubes: float) -> tuple[float, float | None]:
+    """Return standard deviation and skew of a sample, from sums of squares and cubes of distances from the mean."""
+    deviation, scale = math.sqrt(squares / max(count - 1, 1)), (squares / count) ** 1.5
+    known = count > 2 and scale > 0
+    return deviation, math.sqrt(count * (count - 1)) / (count - 2) * cubes / count / scale if known else None
 
 
 def _skew(low: float, middle: float, high: float) -> float:

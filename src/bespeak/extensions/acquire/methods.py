@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -48,6 +49,7 @@ _FILTER: Final = Validator(msgspec.json.encode(FILTER_SCHEMA))  # constraints th
 _FILTERED: Final = tuple(FILTER_SCHEMA["properties"])
 _AROUND: Final = 60  # characters around a word in a highlight
 _MOST_HIGHLIGHTS: Final = 3
+_MOST_BYTES: Final = 1 << 20  # bytes of the rows of one answer that has more than one
 
 
 @handler
@@ -173,9 +175,10 @@ async def search(call: RoutedCall) -> Envelope:
     if several:
         # Each part has only as many results as the first page needs.
         results = (await compute_in_thread(call.agent_id, _merge, results, order))[offset:]
-    shown = results[:limit]
+    sizes = accumulate(await run_in_thread(lambda: [len(msgspec.json.encode(one)) for one in results[:limit]]))
+    shown = results[: max(sum(size <= _MOST_BYTES for size in sizes), 1)]
     told: dict[str, Any] = {"results": shown, "count": len(shown), "offset": offset}
-    told |= {"next_offset": offset + limit} if len(results) > limit else {}
+    told |= {"next_offset": offset + len(shown)} if len(results) > len(shown) else {}
     if all(part.total is not None for part in parts):
         told |= {"total": sum(part.total or 0 for part in parts)}
         told |= {"total_is_estimate": any(part.estimated for part in parts)}
@@ -280,7 +283,11 @@ async def scan(call: RoutedCall) -> Envelope:
     collection.check(filters, (), "filter")
     about = [collection.kind, collection.name, given.get("filter")]
     after = read_cursor(call, _SCAN, about, given["cursor"], collection.accepts) if "cursor" in given else None
-    rows, position = await collection.scan(after, given.get("page_size", _PAGE), filters)
+    size = given.get("page_size", _PAGE)
+    rows, position = await collection.scan(after, size, filters)
+    while len(rows) > 1 and (length := len(await run_in_thread(msgspec.json.encode, rows))) > _MOST_BYTES:
+        size = max(size * _MOST_BYTES // (length + length // 4), 1)  # only the collection knows positions
+        rows, position = await collection.scan(after, size, filters)
     page = {"collection": collection.name, "items": rows, "count": len(rows)}
     return Envelope(page if position is None else {**page, "cursor": write_cursor(call, about, position)})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +15,8 @@ TOPIC: Final = "resources"  # topic to watch for resources that are not indexed 
 MOST_INDEXED: Final = 1000  # resources of one write that are found by their words at once; more are indexed afterwards
 MOST_CANDIDATES: Final = 2000  # matches that are ranked: all of them would take seconds for a common word
 _LARGE: Final = 100_000  # resources of a store from which on words are not weighted by how rare they are
+_SAMPLES: Final = (64, 8)  # one resource of so many has the word of this sample
+_RUN: Final = 256  # positions that are in the same samples: neighbours are read together
 _LONGEST_WORDS: Final = 100_000  # characters of a resource by which it is found
 _WORD: Final = re.compile(r"\w+")
 _PLACES: Final = 500  # values of one statement: SQLite takes 32,766 parameters
@@ -35,6 +37,10 @@ class StoredResource(msgspec.Struct, frozen=True):
     @property
     def resource_id(self) -> str:
         return f"res-{self.position}"
+
+    @property
+    def digest(self) -> str:
+        return digest_of(msgspec.json.decode(self.data))
 
 
 COLUMNS: Final = ", ".join(StoredResource.__struct_fields__)
@@ -62,10 +68,12 @@ class FindKeys(Command, frozen=True):
     collection: str
     owner: str
     keys: tuple[str, ...]
-    locks: bool = False  # True if they are changed in the same transaction
+    locks: bool = False  # True if they are changed, or others added, in the same transaction
 
     def steps(self) -> Result[dict[str, StoredResource]]:
         known: dict[str, StoredResource] = {}
+        if self.locks:
+            yield Statement("{in_order}", (self.collection,))
         for part, places in in_parts(self.keys):
             rows = yield Statement(
                 f"SELECT {COLUMNS} FROM resources WHERE collection = ? AND owner = ? "
@@ -156,6 +164,7 @@ class PutResources(Command, frozen=True):
     owner: str
     rows: tuple[NewRow, ...]
     policy: str
+    expected: Mapping[str, str | None] = {}  # digests of what must be there by key; where it is not, a row is skipped
 
     def steps(self) -> Result[PutCount]:
         keys = tuple(row.key for row in self.rows if row.key is not None)
@@ -164,9 +173,13 @@ class PutResources(Command, frozen=True):
         changed: list[int] = []
         fresh: list[NewRow] = []
         pending: dict[str, int] = {}  # keys of rows of this command that come twice
+        stale: list[str] = []
         for row in self.rows:
             old = None if row.key is None else known.get(row.key)
-            if old is None and row.key in pending and row.key is not None:
+            if row.key is not None and row.key in self.expected and self.expected[row.key] != (old and old.digest):
+                stale.append(row.key)
+                counts["skipped"] += 1
+            elif old is None and row.key in pending and row.key is not None:
                 at = pending[row.key]
                 if self.policy == "skip":
                     counts["skipped"] += 1
@@ -192,7 +205,7 @@ class PutResources(Command, frozen=True):
             yield from IndexResources(MOST_INDEXED).steps()
         else:
             yield Notify(TOPIC)
-        return PutCount(**counts)
+        return PutCount(**counts, stale=tuple(stale))
 
     def _join(self, old: str, new: str) -> str:
         if self.policy != "merge":
@@ -221,10 +234,16 @@ class AnalyzeResources(Command, frozen=True):
         return None
 
 
-class PutCount(msgspec.Struct, frozen=True):
+class PutCount(msgspec.Struct, frozen=True, omit_defaults=True):
     added: int
     changed: int
     skipped: int
+    stale: tuple[str, ...] = ()  # keys of those among them that were not in the place of what was expected
+
+
+def digest_of(value: Any) -> str:
+    """Return a digest of a value as JSON, whatever the order of its members."""
+    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:24]
 
 
 def _replace(old: StoredResource, data: str) -> Result[StoredResource]:
@@ -287,7 +306,7 @@ class IndexResources(Command, frozen=True):
             yield Statement(f"DELETE FROM resources_text WHERE {{text_id}} IN ({places})", tuple(part))
             if found:
                 values = ", ".join(["(?, {text_of})"] * len(found))
-                texts = [(position, _indexed(*rest)) for position, *rest in found]
+                texts = [(row[0], _indexed(*row)) for row in found]
                 yield Statement(
                     f"INSERT INTO resources_text ({{text_id}}, words) VALUES {values}",
                     tuple(value for pair in texts for value in pair),
@@ -328,11 +347,21 @@ class SearchResources(Command, frozen=True):
         found: list[Match] = []
         highest = yield from read_number("SELECT coalesce(max(position), 0) FROM resources")
         search = "{text_quick}" if highest > _LARGE else "{text_search}"
-        for token in [_token(self.collection, owner) for owner in self.owners] or [_token(self.collection)]:
-            wanted = " ".join(f'"{one}"' for one in (token, *self.words))
-            rows = yield Statement(f"{search} LIMIT {MOST_CANDIDATES:d}", (wanted,))
+        for of in [_token(self.collection, owner) for owner in self.owners] or [_token(self.collection)]:
+            rows: Sequence[Sequence[Any]] = ()
+            # PostgreSQL finds all matches before it returns one. Of common words a sample has enough.
+            for sample in _SAMPLES if highest > _LARGE else ():
+                rows = yield self._find("{text_sample}", f"{of}x{sample}")
+                if len(rows) == MOST_CANDIDATES or len(rows) * _SAMPLES[-1] < MOST_CANDIDATES:
+                    break  # the next sample has about eight times as many
+            if len(rows) < MOST_CANDIDATES:
+                rows = yield self._find(search, of)
             found += [Match(*row) for row in rows]
         return sorted(found, key=lambda one: (-one.score, one.position))[:MOST_CANDIDATES]
+
+    def _find(self, search: str, token: str) -> Statement:
+        wanted = " ".join(f'"{one}"' for one in (token, *self.words))
+        return Statement(f"{search} LIMIT {MOST_CANDIDATES:d}", (wanted,))
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -358,10 +387,12 @@ def split_words(text: str, most: int = 16) -> tuple[str, ...]:
     return tuple(_WORD.findall(text.lower())[:most])
 
 
-def _indexed(collection: str, owner: str, data: str) -> str:
+def _indexed(position: int, collection: str, owner: str, data: str) -> str:
     """Return the words of a resource, and those that tell whose it is: a search reads only what may match."""
     words = " ".join(_WORD.findall(" ".join(_texts(msgspec.json.decode(data)))[:_LONGEST_WORDS]))
-    return f"{_token(collection)} {_token(collection, owner)} {words}"
+    tokens = [_token(collection), _token(collection, owner)]
+    tokens += [f"{token}x{sample}" for token in tokens for sample in _SAMPLES if position // _RUN % sample == 0]
+    return f"{' '.join(tokens)} {words}"
 
 
 def _token(*parts: str) -> str:

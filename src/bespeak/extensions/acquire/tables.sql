@@ -26,4 +26,5 @@ CREATE TABLE resource_versions (
 CREATE TABLE resources_unindexed (position BIGINT NOT NULL PRIMARY KEY);
 {sqlite}CREATE VIRTUAL TABLE resources_text USING fts5(words);
 {postgres}CREATE TABLE resources_text (position BIGINT NOT NULL PRIMARY KEY, words TSVECTOR NOT NULL);
-{postgres}CREATE INDEX resources_text_words ON resources_text USING GIN (words);
+-- Each search reads what is pending: four megabytes of it, the usual limit, take longer than the search.
+{postgres}CREATE INDEX resources_text_words ON resources_text USING GIN (words) WITH (gin_pending_list_limit = 256);

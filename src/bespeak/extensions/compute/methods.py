@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -24,7 +25,7 @@ from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall, find_visible, not_available
 from bespeak.runtime.concurrency import compute_in_thread, run_in_thread
 from bespeak.runtime.expressions.pool import UNAVAILABLE, ExpressionFault, find_missing
-from bespeak.runtime.handling import RefusedError, handler, invalid, refusal
+from bespeak.runtime.handling import RefusedError, handler, invalid, refusal, to_json
 
 _FILTER, _VALIDATE, _RANK, _CALCULATE, _EVALUATE = (
     STANDARD[name] for name in ("FILTER", "VALIDATE", "RANK", "CALCULATE", "EVALUATE")
@@ -83,6 +84,7 @@ async def evaluate_rows(
     if found.code == UNAVAILABLE:
         raise RefusedError(not_available(method.name, found.message))
     message = f"`{member}` cannot be evaluated: {found.message}."
+    message += f" {_columns(rows)}" if found.code == "invalid-expression" else ""
     raise refusal(method, codes.get(found.code, "expression-failed"), message, field=f"/{member}")
 
 
@@ -176,6 +178,9 @@ async def rank(call: RoutedCall) -> Envelope:
     rows = await read_rows(call, _RANK, given["items"], "items")
     if isinstance(criterion, Mapping):
         weights = criterion.get("weights")
+        for name in weights or () if rows else ():
+            if not any(name in row or name.partition(".")[0] in row for row in rows):
+                raise refusal(_RANK, "invalid-expression", f"{to_json(name)[:80]} is not a column. {_columns(rows)}")
         score, by = (weigh, weights) if weights else (_count_words, criterion["words"])
         scores = await compute_in_thread(call.agent_id, score, rows, by)
         how = "weighted mean of columns scaled to 0..1" if weights else "BM25 over the texts of the items"
@@ -193,6 +198,13 @@ async def rank(call: RoutedCall) -> Envelope:
     ]
     told = {"ranked": ranked, "count": len(ranked), "unranked": len(rows) - len(scored)}
     return Envelope({**told, "method": how[:256]})
+
+
+def _columns(rows: Sequence[Row]) -> str:
+    """Name the columns of rows, for whoever has mistyped one."""
+    found = dict.fromkeys(islice((name for row in rows for name in row), 10_000))
+    shown = [to_json(name[:60]) for name in islice(found, 20)]
+    return f"The columns are: {', '.join([*shown, 'and others'] if len(found) > 20 else shown)}."
 
 
 def _number(value: Any) -> float | None:

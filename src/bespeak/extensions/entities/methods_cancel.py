@@ -15,19 +15,18 @@ from bespeak.extensions.messages.message import BROADCAST, Origin, send
 from bespeak.extensions.messages.recipients import as_address, find_recipients
 from bespeak.extensions.messages.store import DropKey
 from bespeak.extensions.workflows.start import find_run
-from bespeak.extensions.workflows.states import CANCELLED, CANCELLING
+from bespeak.extensions.workflows.states import CANCELLING
 from bespeak.extensions.workflows.store import WORKFLOW
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.extension import REMOVE, UNLINK, Cancelling
+from bespeak.runtime.extension import CANCELLED, REMOVE, UNLINK, Cancelling
 from bespeak.runtime.handling import ask_service, effects, find_own, new_id, passed, refusal, stateful
-from bespeak.state.store.commands.records import ChangeRecord, Record
+from bespeak.state.store.commands.records import Record
 from bespeak.state.store.store import Command
 
-KEPT: Final = 30 * 86400.0  # seconds for which something that was cancelled can still be looked up
 _CANCEL: Final = STANDARD["CANCEL"]
 
 
@@ -87,11 +86,6 @@ async def revoke(
     if how.parties is not None and given.get("notify_parties", False):
         notified, notices = await _notify(call, record, how.parties(record), given.get("reason"))
     ends = how.state == CANCELLED
-    command = ChangeRecord(
-        *(record.record_id, (record.kind,), how.allowed_from or (record.state,), how.state, record.owner),
-        delay=None if ends else 0.0,
-        lifetime=KEPT if ends else None,
-    )
 
     def result(results: Sequence[Any]) -> Envelope:
         told = {
@@ -108,9 +102,9 @@ async def revoke(
         return _judge(msgspec.structs.replace(record, state=state), how, given) or _ended(record)
 
     # What is cancelled does not keep others from taking its place.
-    more = ((DropKey(record.record_id),) if ends else ()) + (() if how.also is None else how.also(record))
+    more: tuple[Command, ...] = (DropKey(record.record_id),) if ends else ()
     more += (call.server.hooks[UNLINK]((record.record_id,)),) if record.kind == ENTITY else ()
-    return effects([command, *more, *notices], result, {"": changed})
+    return effects([*how.commands(record), *more, *notices], result, {"": changed})
 
 
 async def _notify(

@@ -68,9 +68,8 @@ async def _ignore(_: Exception) -> None:
 
 
 def _unavailable(error: BaseException) -> Refused:
-    lacking = (
-        "no stream has the subject" if isinstance(error, NoRespondersError) else str(error) or type(error).__name__
-    )
+    # Texts of the library have addresses of servers, which may have credentials.
+    lacking = "no stream has the subject" if isinstance(error, NoRespondersError) else type(error).__name__
     return CONNECT.refuse("bus-unavailable", f"The event bus cannot be used now: {lacking}.")
 
 
@@ -119,7 +118,7 @@ class BusSource(Source):
             again, unsure = number in unsure, unsure | {number}
             try:
                 value = NOTHING if again else msgspec.json.decode(message.data)
-            except (msgspec.MsgspecError, UnicodeDecodeError):
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 value = {"data": message.data.decode(errors="replace")}
 
             async def settle(message: Any = message, number: int = number) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -13,6 +12,7 @@ import msgspec
 
 from bespeak.contract.participant import CHANNEL, SINK, SOURCE
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.acquire.store import digest_of
 from bespeak.extensions.data.collection import DataCollection, Row, list_collections, read_filters
 from bespeak.extensions.integrate.settings import NatsSettings
 from bespeak.extensions.messages.message import decode_message, decode_origin
@@ -28,7 +28,7 @@ from bespeak.runtime.bindings.stream import StreamBinding
 from bespeak.runtime.call import Call, Composing, Journal, RoutedCall
 from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.gates import find_route
-from bespeak.runtime.handling import RefusedError, finish_step, passed, refusal, usable_functions
+from bespeak.runtime.handling import RefusedError, finish_step, passed, refusal, to_json, usable_functions
 from bespeak.runtime.route import Route
 from bespeak.state.store.commands.records import RemoveRecord
 from bespeak.state.store.store import Command
@@ -38,6 +38,7 @@ STREAM, WEBHOOK, POLLING, BUS = "stream", "webhook", "polling", "event-bus"
 INBOX: Final = "inbox"
 PATIENCE: Final = 5.0  # seconds to wait for an item before the claim of a connection is renewed
 NOTHING: Final[Any] = object()  # value of an item that only moves the cursor
+_MOST_ITEM: Final = 512 * 1024
 _PAGE: Final = 100
 _PAGES: Final = 20  # pages of rows that one turn reads if none of them meets the filter
 _OWN: Final = ("resource_id", "entity_id")  # members that identify a row, of which the first is the server's alone
@@ -120,11 +121,6 @@ def _identify(collection: Any, row: Row) -> str:
         return str(own)
     key = collection.key if isinstance(collection, DataCollection) else ()
     return digest_of([row.get(name) for name in key] if key else row)
-
-
-def digest_of(value: Any) -> str:
-    """Return a digest of a value as JSON, whatever the order of its members."""
-    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:24]
 
 
 class AnswerSource(Source):
@@ -244,6 +240,8 @@ class StepDestination(Destination):
         self._is_list = batch > 0
 
     async def give(self, call: RoutedCall, values: Sequence[Any], journal: Journal) -> Refused | bool:
+        if self._is_list and len(values) == 1 and len(to_json(values[0])) > _MOST_ITEM:  # it would become a job
+            return Refused(status.CONTENT_TOO_LARGE, "too-large", f"It has more than {_MOST_ITEM >> 10} KiB.")
         given = {**self._given, self._member: list(values) if self._is_list else values[0]}
         violations = self._route.input.violations(given)
         if violations:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -30,6 +30,7 @@ from bespeak.extensions.integrate.channels import (
     open_destination,
     open_source,
 )
+from bespeak.extensions.integrate.remote import divide
 from bespeak.extensions.messages.store import SUBSCRIBED, SUBSCRIPTION, DropKey, PutInChannel
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
@@ -130,7 +131,8 @@ async def connect(call: RoutedCall) -> Effects:
     )
     feed: tuple[Command, ...] = ()
     if isinstance(source, PublicationSource):
-        subscription = PutRecord(f"sub-{connection_id}", SUBSCRIPTION, connection_id, SUBSCRIBED, '{"data":{}}')
+        counted = '{"data":{},"dropped":0}'
+        subscription = PutRecord(f"sub-{connection_id}", SUBSCRIPTION, connection_id, SUBSCRIBED, counted)
         feed = (PutInChannel(subscription, ends[0].partition(":")[2]),)
     told: dict[str, Any] = {"connection_id": connection_id, "source": ends[0], "destination": ends[1]}
     told |= {"channel_type": channel_type, "status": ACTIVE, "channel": _settings(conduit)}
@@ -163,10 +165,14 @@ def _settings(conduit: Conduit) -> dict[str, Any]:
     return {"interval": usual, "rate": _RATE, **conduit.config}
 
 
-async def _describe(_: Server, record: Record) -> Mapping[str, Any]:
+async def _describe(server: Server, record: Record) -> Mapping[str, Any]:
     conduit = decode(record.data)
     told = {name: getattr(conduit, name) for name in ("source", "destination", "channel_type", "moved", "failed")}
     told |= {} if conduit.error is None else {"error": conduit.error, "attempts": conduit.attempts}
+    if conduit.source.startswith("messages:") and server.store is not None:
+        # Messages that came while so many waited that no more were kept.
+        inbox: Record | None = await server.store.read(FindRecord((SUBSCRIPTION,), f"sub-{record.record_id}"))
+        told |= {"dropped": inbox.content().get("dropped", 0)} if inbox is not None else {}
     return told | ({} if conduit.moved_at is None else {"moved_at": write_instant(conduit.moved_at)})
 
 
@@ -248,8 +254,8 @@ class _Run:
             except Exception as error:  # a source may fail in any way
                 _logger.warning("the source of %s failed", self._record.record_id, exc_info=error)
                 return await self._fail(Refused(status.SERVER_ERROR, "source-failed", "The source failed."))
-            for start in range(0, len(items), destination.batch):
-                refused = await self._deliver(call, destination, items[start : start + destination.batch])
+            for part in _parts(items, destination.batch):
+                refused = await self._deliver(destination, part)
                 if refused is not None:
                     return await self._fail(refused)
             await asyncio.sleep(len(items) / settings["rate"])
@@ -267,8 +273,11 @@ class _Run:
             return Refused(status.GONE, "ttl-ended", "The connection has reached its end.")
         return scope_gate(call) or call
 
-    async def _deliver(self, call: RoutedCall, destination: Destination, items: Sequence[Item]) -> Refused | None:
+    async def _deliver(self, destination: Destination, items: Sequence[Item]) -> Refused | None:
         """Deliver items and note that. A refusal of an item is noted too; return one that has nothing to do with it."""
+        call = self._restore()  # a page takes as long as its destination wants
+        if isinstance(call, Refused):
+            return call
         before, cursor = self._conduit, items[-1].cursor
         values = [item.value for item in items if item.value is not NOTHING]
         also = tuple(command for item in items for command in item.also)
@@ -340,6 +349,13 @@ class _Run:
     async def _commit(self, *commands: Command) -> None:
         if isinstance(await self._store.do(*commands), Conflict):
             raise _LostError
+
+
+def _parts(items: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
+    """Divide items into parts that a destination takes at once: IMPORT would go on with more in the background."""
+    for start, part in divide([None if one.value is NOTHING else one.value for one in items]):
+        end = start + len(part)
+        yield from (items[at : min(at + most, end)] for at in range(start, end, most))
 
 
 def _rejected(body: bytes) -> tuple[int, dict[str, Any] | None]:

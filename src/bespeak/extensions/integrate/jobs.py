@@ -29,11 +29,12 @@ from bespeak.extensions.messages.posting import Posting, post
 from bespeak.extensions.messages.recipients import verify_callback
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import TASK_ID
+from bespeak.protocol.exchange.messages import PATIENCE, REPORT
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.background import ClaimLoop
 from bespeak.runtime.call import RoutedCall, StepCall
-from bespeak.runtime.extension import Cancelling, RecordKind
+from bespeak.runtime.extension import CANCELLED, Cancelling, RecordKind
 from bespeak.runtime.gates.authority import scope_gate
 from bespeak.runtime.handling import OpenLimit, RefusedError, effects, may_pass_later, new_id, refusal, to_json
 from bespeak.runtime.identity.authority import Authority, restore_call
@@ -41,6 +42,7 @@ from bespeak.runtime.server import Server
 from bespeak.state.store.commands.records import (
     ChangeRecord,
     ClaimDue,
+    FindRecord,
     NextDue,
     PutRecord,
     Record,
@@ -56,7 +58,6 @@ QUEUED: Final = "queued"  # nothing has been committed yet
 RUNNING: Final = "running"
 DONE: Final = "done"
 FAILED: Final = "failed"
-CANCELLED: Final = "cancelled"
 KEPT: Final = 30 * 86400.0  # seconds for which a job can be looked up after its end
 MOST_JOBS: Final = 16  # jobs of one agent that have not ended, each of which may keep a source
 _PARTS_KEPT: Final = 7 * 86400.0  # seconds after which parts of a job that was never begun are removed
@@ -66,6 +67,8 @@ _TURN: Final = 10.0  # seconds after which a job makes room if others wait
 _MOST_CLAIMS: Final = 5  # claims without progress after which a job has failed
 _FIRST_DELAY: Final = 1.0
 _LONGEST_DELAY: Final = 300.0
+_FIRST_LOOK: Final = 0.1  # seconds until a caller that follows a job looks again
+_LONGEST_LOOK: Final = 2.0
 _DROPPED: Final = 8  # parts that are removed in one transaction
 
 
@@ -85,6 +88,7 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     callback: str | None = None
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None  # code and message of the last failure
+    refused: int = status.SERVER_ERROR  # status of the failure that has ended it
     claim: int = 0  # claim with which the last step was committed
 
     @property
@@ -256,12 +260,44 @@ def _tell(job: Job, owner: str, state: str) -> tuple[Command, ...]:
     return (post(job.callback, Posting(f"posting-{job.job_id}", "callback", job.sender, told, recipient=owner)),)
 
 
+async def follow(call: RoutedCall, job_id: str) -> Envelope | Refused | None:
+    """Wait for the end of a job as its caller does, who hears of progress; return None if its patience ends before."""
+    report, clock, store = REPORT.get(), asyncio.get_running_loop().time, call.server.store
+    assert store is not None, "jobs are records"
+    ends, pause = clock() + (PATIENCE.get() or 0.0), _FIRST_LOOK
+    behind = last = 0  # what was counted before the count began anew: bytes that are fetched, then rows
+    while True:
+        record: Record | None = await store.read(FindRecord((JOB,), job_id))
+        if record is None or record.owner != call.agent_id:
+            return None
+        job = decode_job(record.data)
+        if record.state == DONE:
+            return Envelope(job.result or {})
+        error, reached = job.error or {}, {"job_id": job_id, "counts": job.counts}
+        if record.state == FAILED:
+            details = {**error.get("details", {}), **reached}
+            return Refused(job.refused, error["code"], error["message"], details)
+        if record.state == CANCELLED:
+            message = f"{job_id} was cancelled. What it had done stays, and CHECK tells how much that is."
+            return Refused(status.CONFLICT, "job-cancelled", message, reached)
+        behind, last = (behind + last if job.done < last else behind), job.done
+        if report is not None and (job.done or error):
+            # Progress has to increase: a job that waits for another attempt has begun with the next part.
+            done = behind + job.done + (0.5 if error else 0)
+            report(done, None if job.total is None else behind + job.total, error.get("message") or job.unit or None)
+        if clock() >= ends:
+            return None
+        await asyncio.sleep(min(pause, ends - clock()))
+        pause = min(pause * 1.5, _LONGEST_LOOK)
+
+
 JOB_KIND: Final = RecordKind(
     # What was committed before stays: CHECK shows what that is.
     cancelling=Cancelling(
         (QUEUED, RUNNING), also=lambda record: _tell(decode_job(record.data), record.owner, CANCELLED)
     ),
     named=True,
+    followed=True,
     describe=_describe,
 )
 
@@ -324,6 +360,9 @@ class Jobs(ClaimLoop):
         conflict: Conflict | None = None
         async with aclosing(steps):
             while True:
+                now = self._restore(job)  # before the next part begins, which may change things elsewhere
+                if isinstance(now, Refused) or now.principal.scopes != call.principal.scopes:
+                    return job
                 try:
                     step = await (steps.asend(None) if conflict is None else steps.athrow(StepConflictError(conflict)))
                 except RefusedError as error:
@@ -356,8 +395,9 @@ class Jobs(ClaimLoop):
     async def _fail(self, record: Record, job: Job, refused: Refused) -> None:
         details = {"details": refused.details} if refused.details else {}
         error = {"code": refused.code, "message": refused.message, **details}
+        ended = msgspec.structs.replace(job, error=error, refused=refused.status)
         _logger.warning("%s has failed: %s", record.record_id, error)
-        await self._store.do(*_end(record, msgspec.structs.replace(job, error=error), FAILED))
+        await self._store.do(*_end(record, ended, FAILED))
 
 
 class _Note:

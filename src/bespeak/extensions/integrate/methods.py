@@ -126,7 +126,7 @@ async def import_rows(call: RoutedCall) -> Effects:
         raise invalid("format", f"is {form}, which is a text; the source is rows, so leave it out.")
     if form is None and not isinstance(source, list):
         raise invalid("format", "is needed for a text, a file or an address; it is not guessed.")
-    policy = given.get("conflict_policy", "overwrite")
+    policy, expected = given.get("conflict_policy", "overwrite"), given.get("expected", {})
     plan = _Plan(target, form or "json", policy, given.get("key"), given.get("columns", {}), address=address)
     if address is not None:
         check_address(call, _IMPORT, address)
@@ -143,8 +143,15 @@ async def import_rows(call: RoutedCall) -> Effects:
                 if not rows.accepted:
                     raise _nothing(rows.rejected)
                 await check_room(call, _IMPORT, len(rows.accepted))
-                counts, put = _Counts(), PutResources(target, call.agent_id or "", rows.accepted, policy)
-                return effects([put], lambda done: _receipt(new_id("import"), plan, counts.add(rows, done[0])), {})
+                counts, put = _Counts(), PutResources(target, call.agent_id or "", rows.accepted, policy, expected)
+
+                def tell(done: Sequence[Any]) -> dict[str, Any]:
+                    stale = {"stale": list(done[0].stale)} if expected else {}
+                    return _receipt(new_id("import"), plan, counts.add(rows, done[0])) | stale
+
+                return effects([put], tell, {})
+        if expected:
+            raise invalid("expected", "is for what is imported at once: at most 1 MiB and 10,000 rows.")
         job_id = new_job_id(call.method)
         with path.open("rb") as written:
             number = 0

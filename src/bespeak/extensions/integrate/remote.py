@@ -7,6 +7,7 @@ size and time.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
@@ -39,9 +40,11 @@ from bespeak.runtime.handling import RefusedError, new_id, refusal, to_json
 if TYPE_CHECKING:
     import httpx
 
+_logger = logging.getLogger(__name__)
 SYNC: Final = STANDARD["SYNC"]
 PAGE: Final = 100  # rows of one request, so that rows of the largest size fit
 _MOST_PUT: Final = 512 * 1024  # bytes of rows that a server imports at once, not in the background
+_LONGEST_CURSOR: Final = 4096
 _MOST_ANSWER: Final = 8 * 1024 * 1024
 _WITHIN: Final = 30.0
 _MOST_REDIRECTS: Final = 5
@@ -55,12 +58,18 @@ class _Page(msgspec.Struct):
     cursor: str | None = None
 
 
+class _Rejected(msgspec.Struct):
+    row: int
+    reason: str = ""
+
+
 class _Receipt(msgspec.Struct):
     added: int
     changed: int
     skipped: int
     rejected_count: int
-    rejected: list[dict[str, Any]] = []
+    rejected: list[_Rejected] = []
+    stale: list[str] = []
 
 
 class _Content(msgspec.Struct):
@@ -80,8 +89,9 @@ class RemoteCollection:
         page = await self._remote.ask("SCAN", given, _Page)
         if page is None:
             return None
-        if page.collection != self.name.rpartition(":")[2] or len(page.items) > PAGE or page.cursor == (cursor or ""):
-            raise contradiction("a page of another collection, of too many rows, or with the same cursor again")
+        wrong = page.cursor == (cursor or "") or len(page.cursor or "") > _LONGEST_CURSOR  # it is kept with the job
+        if page.collection != self.name.rpartition(":")[2] or len(page.items) > PAGE or wrong:
+            raise contradiction("a page of another collection, of too many rows, or with an old or overlong cursor")
         return page.items, page.cursor
 
     async def fetch(self, key: str) -> dict[str, Any] | None:
@@ -89,23 +99,31 @@ class RemoteCollection:
         found = await self._remote.ask("FETCH", {"resource_id": f"{self.name}/{key}"}, _Content)
         return None if found is None else found.content
 
-    async def put(self, rows: Sequence[Any], key: str) -> list[dict[str, Any]]:
-        """Write rows; return the number of each that was rejected, with the reason."""
-        rejected: list[dict[str, Any]] = []
-        for start, part in _parts(rows):
-            receipt = await self._remote.ask("IMPORT", {"source": part, "target": self.name, "key": key}, _Receipt)
+    async def put(
+        self, rows: Mapping[str, Any], member: str, expected: Mapping[str, str | None]
+    ) -> list[tuple[str, str | None]]:
+        """Write rows by their keys, in place of those with the expected digests.
+
+        Return the key of each that was not taken, with the reason; None if another row was in its place.
+        """
+        left: list[tuple[str, str | None]] = []
+        keys = list(rows)
+        for start, part in divide(list(rows.values())):
+            named = keys[start : start + len(part)]
+            given = {"target": self.name, "key": member, "expected": {key: expected[key] for key in named}}
+            receipt = await self._remote.ask("IMPORT", {**given, "source": part}, _Receipt)
             taken = -1 if receipt is None else receipt.added + receipt.changed + receipt.skipped
             if receipt is None or taken < 0 or taken != len(part) - receipt.rejected_count:
                 raise contradiction("a receipt that does not add up")
-            for one in receipt.rejected:
-                number = one.get("row")
-                if not isinstance(number, int) or not 0 <= number < len(part):
-                    raise contradiction("a receipt that rejects rows which were not sent")
-                rejected.append({**one, "row": start + number})
-        return rejected
+            known = dict(enumerate(named))
+            if not {one.row for one in receipt.rejected} <= known.keys() or not {*receipt.stale} <= {*named}:
+                raise contradiction("a receipt for rows which were not sent")
+            left += ((known[one.row], f"the remote rejects it: {one.reason[:200]}") for one in receipt.rejected)
+            left += ((key, None) for key in receipt.stale)
+        return left
 
 
-def _parts(rows: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:
+def divide(rows: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:
     """Divide rows into parts that a server imports at once, each with the number of its first row."""
     part, size = list[Any](), 0
     for number, row in enumerate(rows):
@@ -145,7 +163,9 @@ class Remote:
             error = msgspec.json.decode(told.get("error", answer), type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError):
             raise contradiction(f"something that is not an answer to {method}") from None
-        raise _unavailable(f"it answered {method} with {code} {str(error.get('code', ''))[:80]}")
+        name = str(error.get("code", ""))[:80]
+        is_plain = name.isascii() and name.replace("-", "_").isidentifier()  # other texts of a remote go nowhere
+        raise _unavailable(f"it answered {method} with {code}" + f" {name}" * is_plain)
 
     async def _exchange(self, method: str, body: bytes) -> tuple[int, bytes]:
         if self.url.startswith("agtp:"):
@@ -188,6 +208,9 @@ def open_remotes(opening: Opening, settings: ConnectSettings) -> dict[str, Remot
     server_id = opening.server.registrar.service.identity.server_id
     for name, one in settings.remotes.items():
         token = read_token(one.token, f"connect.remotes.{name}", opening.environment)
+        if not one.scopes:
+            message = "[connect.remotes.%s] has no scopes: every agent that may SYNC uses the credential of this server"
+            _logger.warning(message, name)
         web = parse_web_address(one.url) if not one.url.startswith("agtp:") else None
         place = web.origin if isinstance(web, WebAddress) else parse_uri(one.url)
         guard = AddressGuard(typed_host(place.host, place.port))

@@ -27,7 +27,7 @@ async def remove_resources(call: RoutedCall, target: str) -> Effects | None:
     """
     store, owner = call.store, call.agent_id or ""
     by_id, (collection, _, key) = _RESOURCE.fullmatch(target), target.partition("/")
-    told = {"target_id": target, "kind": "resource", "cancelled_at": write_instant(time.time())}
+    told = _tell(target)
     if by_id is not None or key:
         named = FindResource(int(by_id[1])) if by_id else FindResource(owner=owner, collection=collection, key=key)
         found = await store.read(named)
@@ -39,6 +39,10 @@ async def remove_resources(call: RoutedCall, target: str) -> Effects | None:
     if count > _AT_ONCE:
         return await begin(call, {"collection": name}, total=count, told={**told, "status": "cancelling"})
     return _remove(told, RemoveResources(owner, name, _AT_ONCE)) if count else None
+
+
+def _tell(target: str) -> dict[str, Any]:
+    return {"target_id": target, "kind": "resource", "cancelled_at": write_instant(time.time())}
 
 
 def _remove(told: Mapping[str, Any], command: RemoveResources) -> Effects:
@@ -55,7 +59,8 @@ async def carry_removal(call: RoutedCall, job: Job) -> Steps:
         noting = _Noting(job, removed)
         yield Step(noting, (command,))
         left, removed = noting.removed > removed, noting.removed
-    yield Step(lambda _: Progress(None, removed, job.total, unit="rows", result={"removed": removed}))
+    receipt = {**_tell(_WHOLE + job.given["collection"]), "status": "cancelled", "details": {"removed": removed}}
+    yield Step(lambda _: Progress(None, removed, job.total, unit="rows", result=receipt))
 
 
 class _Noting:

@@ -42,8 +42,12 @@ class RemoteSettings:
     scope: str | None = setting(None, "Scopes that the server claims there, such as `stock:read`.")
     scopes: tuple[str, ...] = setting(
         (),
-        "Scopes that an agent needs to use the remote. Without them, every agent that may SYNC reads and writes there "
-        "what the credential of the server opens.",
+        "Scopes that an agent needs to use the remote. With `[]`, every agent that may SYNC reads and writes "
+        "there what the credential of the server opens.",
+        required=True,
+        optional=True,
+        advice="name those that an agent needs, or write [] if every agent may use the credential of this server there",
+        security=True,
     )
 
 

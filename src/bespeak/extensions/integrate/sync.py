@@ -14,9 +14,16 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from bespeak.extensions.acquire.store import CountOwned, FindKeys, ListResources, NewRow, PutResources, RemoveResources
+from bespeak.extensions.acquire.store import (
+    CountOwned,
+    FindKeys,
+    ListResources,
+    NewRow,
+    PutResources,
+    RemoveResources,
+    digest_of,
+)
 from bespeak.extensions.data.collection import list_collections
-from bespeak.extensions.integrate.channels import digest_of
 from bespeak.extensions.integrate.jobs import (
     JOB,
     QUEUED,
@@ -42,7 +49,7 @@ from bespeak.state.store.store import Command
 
 _KEY: Final = "id"
 _MOST_LISTED: Final = 100  # conflicts and rows that were skipped, of a receipt
-_MOST_CHANGES: Final = 5  # pages that are read again because local rows have changed
+_MOST_CHANGES: Final = 5  # times that rows are compared again because they have changed meanwhile
 _EMPTY_PAGES: Final = 100  # pages without rows in a row that a remote may send
 _COUNTED: Final = ("pulled", "pushed", "deleted", "agreed", "skipped", "conflicts")
 
@@ -199,17 +206,25 @@ class _Work:
         at.phase = "remote" if at.cursor is not None else "local"
         return [{name: value for name, value in row.items() if name != "resource_id"} for row in rows]
 
-    async def _read_local(self) -> dict[str, str]:
+    async def _read_local(self) -> dict[str, None]:
         """Return the keys of the next local rows, which the remote may not have shown."""
         if self._plan.key is not None:
             self._at.phase = "end"
-            return {self._plan.key: ""}
+            return {self._plan.key: None}
         found = await self._store.read(ListResources(self._plan.collection, (self._owner,), self._at.after, PAGE))
         self._at.phase = "local" if len(found) == PAGE else "end"
         self._at.after = found[-1].position if found else self._at.after
-        return {one.key: "" for one in found if one.key is not None}
+        return {one.key: None for one in found if one.key is not None}
 
-    async def _align(self, theirs: Mapping[str, str], *, remote: bool) -> list[Command]:
+    async def _read_again(self, key: str) -> str | None:
+        """Return a row of the remote that has changed since it was compared; None if there is none any more."""
+        row = await self.remote.fetch(key)
+        accepted, _ = check_rows([] if row is None else [row], self._plan.member)
+        if [one.key for one in accepted] != ([] if row is None else [key]):
+            raise contradiction("another row than was asked for")
+        return accepted[0].data if accepted else None
+
+    async def _align(self, theirs: Mapping[str, str | None], *, remote: bool) -> list[Command]:
         """Compare rows by their keys, push what is to be pushed, and return the commands for the rest."""
         plan, keys = self._plan, tuple(theirs)
         agreed = await self._store.read(FindAgreed(plan.sync_id, keys))
@@ -218,39 +233,41 @@ class _Work:
             raise contradiction(f"the key {met[0][:80]!r} twice")
         ours = await self._store.read(FindKeys(plan.collection, self._owner, keys))
         pulled: list[NewRow] = []
-        pushed: dict[str, Any] = {}
         removed: list[int] = []
         noted: dict[str, tuple[str, str, int]] = {}
-        for key in keys:
-            if key in met:
-                continue
-            local = ours.get(key)
-            content = None if local is None else msgspec.json.decode(local.data)
-            row = _Row(
-                key,
-                None if content is None else digest_of(content),
-                digest_of(msgspec.json.decode(theirs[key])) if remote else None,
-                agreed[key].digest or None if key in agreed else None,
-                0 if local is None else local.version,
-            )
-            what = self._decide(row, content)
-            self._at.count({"remove": "deleted", "pull": "pulled", "push": "pushed"}.get(what, what))
-            digest = row.theirs if what in ("pull", "agreed") else row.ours if what == "push" else row.agreed
-            noted[key] = (key, digest or "", row.version)
-            if what == "pull":
-                pulled.append(NewRow(key, theirs[key]))
-            elif what == "push":
-                pushed[key] = content
-            elif what == "remove" and local is not None:
-                removed.append(local.position)
-                noted[key] = (key, "", row.version)
-        if pushed:
-            keys = tuple(pushed)
-            for one in await self.remote.put(list(pushed.values()), plan.member):
-                key = keys[one["row"]]
+        waiting = {key: theirs[key] for key in keys if key not in met}
+        for attempt in range(_MOST_CHANGES):
+            pushed: dict[str, Any] = {}
+            compared: dict[str, str | None] = {}
+            for key, text in waiting.items():
+                local = ours.get(key)
+                content = None if local is None else msgspec.json.decode(local.data)
+                row = _Row(
+                    key,
+                    None if content is None else digest_of(content),
+                    None if text is None else digest_of(msgspec.json.decode(text)),
+                    agreed[key].digest or None if key in agreed else None,
+                    0 if local is None else local.version,
+                )
+                what = self._decide(row, content)
+                self._at.count({"remove": "deleted", "pull": "pulled", "push": "pushed"}.get(what, what))
+                digest = row.theirs if what in ("pull", "agreed") else row.ours if what == "push" else row.agreed
+                noted[key] = (key, digest or "", row.version)
+                if what == "pull" and text is not None:
+                    pulled.append(NewRow(key, text))
+                elif what == "push":
+                    pushed[key], compared[key] = content, row.theirs
+                elif what == "remove" and local is not None:
+                    removed.append(local.position)
+                    noted[key] = (key, "", row.version)
+            waiting = {}
+            for key, reason in await self.remote.put(pushed, plan.member, compared):
                 noted[key] = (key, agreed[key].digest if key in agreed else "", noted[key][2])
                 self._at.count("pushed", -1)
-                self._skip(key, f"the remote rejects it: {str(one.get('reason', ''))[:200]}")
+                if reason is None and attempt < _MOST_CHANGES - 1:
+                    waiting[key] = await self._read_again(key)
+                else:
+                    self._skip(key, reason or "it is changed at the remote again and again")
         if pulled and await self._store.read(CountOwned(self._owner, MOST_RESOURCES)) + len(pulled) > MOST_RESOURCES:
             raise refusal(SYNC, "too-many-resources", f"The agent may have {MOST_RESOURCES:,} resources.")
         self._met = {*(self._met if self._keeps else ()), *noted}

@@ -294,6 +294,7 @@ class Fanout:
         ended = origin.expires is not None and origin.expires <= now
         messages: tuple[NewMessage, ...] = ()
         postings: tuple[PutOutbox, ...] = ()
+        bounded: tuple[Subscriber, ...] = ()
         rest: tuple[Pending, ...] = ()
         if origin.pending and not ended:
             pending, *others = origin.pending
@@ -305,6 +306,7 @@ class Fanout:
             lasts = self._server.principals.lasts
             page = [one for one in page if '"api_key"' not in one.data or lasts(_callback(one.data).api_key)]
             owners = tuple(subscriber.owner for subscriber in page)
+            bounded = tuple(subscriber for subscriber in page if commands.BOUNDED in subscriber.data)
             if origin.kind == PUBLICATION and not pending.after:  # kept for later readers
                 owners = (commands.channel_inbox(pending.channel), *owners)
             message = origin.message(record.record_id, pending.channel)
@@ -327,6 +329,7 @@ class Fanout:
             delay=_LEASE if rest and not later else None,
             messages=messages,
             postings=postings,
+            bounded=bounded,
         )
 
     def _refuse(self, record: Record, origin: Origin) -> Advance | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator
+from collections import Counter
+from collections.abc import Generator, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
 import msgspec
@@ -174,13 +175,7 @@ class PutMessages(Command, frozen=True):
         wanted = self.messages
         full = yield from self._flooded()
         if self.most is not None and wanted:
-            owners = tuple({message.owner for message in wanted})
-            rows = yield Statement(
-                f"SELECT column1 FROM (VALUES {', '.join(['(?)'] * len(owners))}) AS wanted WHERE EXISTS "
-                f"(SELECT 1 FROM records WHERE kind = '{MESSAGE}' AND owner = column1 LIMIT 1 OFFSET ?)",
-                (*owners, self.most - 1),
-            )
-            full |= {row[0] for row in rows}
+            full |= yield from _find_full([(owner, None) for owner in {one.owner for one in wanted}], self.most)
         wanted = tuple(message for message in wanted if message.owner not in full) if full else wanted
         if full and not wanted and self.required:
             return Conflict("inbox-full", {"recipients": sorted(full)})
@@ -209,14 +204,18 @@ class PutMessages(Command, frozen=True):
         pairs = {(owner, sender_hash) for owner, sender_hash in hashes if sender_hash is not None}
         if not pairs:
             return set()
-        asked = ", ".join(["(CAST(? AS TEXT), CAST(? AS BIGINT))"] * len(pairs))
-        rows = yield Statement(
-            f"SELECT column1 FROM (VALUES {asked}) AS wanted WHERE EXISTS "
-            f"(SELECT 1 FROM records WHERE kind = '{MESSAGE}' AND owner = column1 AND sender_hash = column2 "
-            f"AND state = '{UNREAD}' LIMIT 1 OFFSET ?)",
-            (*(value for pair in pairs for value in pair), self.share - 1),
-        )
-        return {row[0] for row in rows}
+        return (yield from _find_full(list(pairs), self.share, f"AND sender_hash = column2 AND state = '{UNREAD}'"))
+
+
+def _find_full(wanted: Sequence[tuple[str, int | None]], most: int, more: str = "") -> Generator[Any, Any, set[str]]:
+    """Return the owners that have so many messages, of the sender with a hash if `more` says so."""
+    asked = ", ".join(["(CAST(? AS TEXT), CAST(? AS BIGINT))"] * len(wanted))
+    rows = yield Statement(
+        f"SELECT column1 FROM (VALUES {asked}) AS wanted WHERE EXISTS "
+        f"(SELECT 1 FROM records WHERE kind = '{MESSAGE}' AND owner = column1 {more} LIMIT 1 OFFSET ?)",
+        (*(value for pair in wanted for value in pair), most - 1),
+    )
+    return {row[0] for row in rows}
 
 
 class FindMessage(Command, frozen=True):
@@ -262,6 +261,8 @@ class ListMessages(Command, frozen=True):
 
 
 SUBSCRIBED: Final = "active"  # state of a subscription that has not been cancelled
+MOST_WAITING: Final = 10_000  # messages that wait for a bounded subscriber; what is published beyond is dropped
+BOUNDED: Final = '"dropped"'  # member of the data of such a subscription: the number of messages that were dropped
 
 
 class PutInChannel(Command, frozen=True):
@@ -273,7 +274,9 @@ class PutInChannel(Command, frozen=True):
 
     def steps(self) -> Steps:
         """Return the Record, or a Conflict: exists, with the other one's id and owner; too-many."""
-        return put_with(self.record, channel=self.channel)
+        if self.record.kind == ENTITY:
+            yield Statement("{in_order}", (self.channel,))
+        return (yield from put_with(self.record, channel=self.channel))
 
 
 class Subscriber(NamedTuple):
@@ -358,6 +361,7 @@ class Advance(msgspec.Struct, frozen=True):
     delay: float | None = None  # seconds until it is due next, if that is not a time
     messages: tuple[NewMessage, ...] = ()
     postings: tuple[PutOutbox, ...] = ()
+    bounded: tuple[Subscriber, ...] = ()  # subscribers for which no more than MOST_WAITING messages wait
 
 
 class AdvanceMany(Command, frozen=True):
@@ -384,7 +388,18 @@ class AdvanceMany(Command, frozen=True):
         sent = [batch for batch in self.batches if batch.record_id in advanced]
         for kind in {advanced[batch.record_id] for batch in sent if batch.state != batch.before}:
             yield Notify(topic_of(kind))
-        yield from PutMessages(tuple(message for batch in sent for message in batch.messages)).steps()
+        messages = [message for batch in sent for message in batch.messages]
+        if bounded := {one.owner: one.record_id for batch in sent for one in batch.bounded}:
+            full = yield from _find_full([(owner, None) for owner in bounded], MOST_WAITING)
+            dropped = Counter(one.owner for one in messages if one.owner in full)
+            for owner in sorted(dropped):
+                found = yield Statement("SELECT data FROM records WHERE record_id = ? {lock}", (bounded[owner],))
+                content = msgspec.json.decode(found[0][0] if found else "{}")
+                content["dropped"] = content.get("dropped", 0) + dropped[owner]
+                noted = (msgspec.json.encode(content).decode(), bounded[owner])
+                yield Statement("UPDATE records SET data = ? WHERE record_id = ?", noted)
+            messages = [one for one in messages if one.owner not in full]
+        yield from PutMessages(tuple(messages)).steps()
         for batch in sent:
             for posting in batch.postings:
                 yield from posting.steps()

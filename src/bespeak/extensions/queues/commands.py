@@ -8,7 +8,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from bespeak.extensions.queues.store import DEAD, SUBMISSION, CountItems, ListItems, decode_item, retry_item
+from bespeak.extensions.queues.store import DEAD, SUBMISSION, CountItems, ListItems, read_item, retry_item
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.state.store.commands.records import FindRecord, Record
 from bespeak.state.store.store import Conflict, Store
@@ -75,7 +75,7 @@ def retry(*, target: str, override: str | None, tracking_id: str, as_json: bool)
 
 
 def _as_dict(record: Record) -> dict[str, Any]:
-    item = decode_item(record.data)
+    item = read_item(record)
     return {
         "tracking_id": record.record_id,
         "state": record.state,

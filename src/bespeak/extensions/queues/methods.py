@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
-import msgspec
-
 from bespeak.contract.standard.definition import StandardMethod
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.recipients import verify_callback
@@ -21,7 +19,7 @@ from bespeak.extensions.queues.store import (
     EndHeld,
     Item,
     PullItems,
-    decode_item,
+    read_item,
     receipt_of,
 )
 from bespeak.protocol import status
@@ -158,7 +156,7 @@ async def _confirm(call: RoutedCall) -> Effects:
     """End an item that the caller holds, by its id or its receipt: accepted is done, rejected gives it back."""
     given, target, decision = call.input, call.input["target_id"], call.input["status"]
     record: Record | None = await call.store.read(FindRecord((SUBMISSION,), target.partition(".")[0]))
-    joined = None if record is None else list_queues(call, pulls=True).get(decode_item(record.data).queue)
+    joined = None if record is None else list_queues(call, pulls=True).get(read_item(record).queue)
     if record is None or joined is None:
         message = f"There is no item {target[:80]!r} that this agent may pull."
         raise refusal(status.NOT_FOUND, "target-not-found", message)
@@ -177,10 +175,7 @@ async def _confirm(call: RoutedCall) -> Effects:
 
 async def describe_item(server: Server, record: Record) -> Mapping[str, Any]:
     """Return what CHECK tells of an item."""
-    try:
-        item = decode_item(record.data)
-    except msgspec.ValidationError:
-        return {}  # an item of an earlier version, on which nobody works
+    item = read_item(record)
     told: dict[str, Any] = {"queue": item.queue, "attempts": record.fence - item.forgiven}
     if record.state == QUEUED and record.due is not None:
         assert server.store is not None

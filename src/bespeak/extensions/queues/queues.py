@@ -24,9 +24,9 @@ from bespeak.extensions.queues.store import (
     PulledQueue,
     ReturnItems,
     change_item,
-    decode_item,
     delay_after,
     end_item,
+    read_item,
 )
 from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import Principal
@@ -57,7 +57,7 @@ class Queues(ClaimLoop):
 
     def give_back(self, record: Record) -> Command:
         """Return the command by which an item waits again, for any process; its attempt counts."""
-        return change_item(record, QUEUED, decode_item(record.data), delay=0.0)
+        return change_item(record, QUEUED, read_item(record), delay=0.0)
 
     async def claim(self) -> float:
         return min([math.inf, *[await self._claim(name, joined) for name, joined in self._queues.items()]])
@@ -84,7 +84,7 @@ class Queues(ClaimLoop):
 
     async def _work(self, record: Record, joined: Joined) -> None:
         """Do the work of an item once, and note what became of it."""
-        item, options = decode_item(record.data), options_of(joined)
+        item, options = read_item(record), options_of(joined)
         attempt = record.fence - item.forgiven
         if attempt > options.retries + 1:
             message = f"The item was begun {attempt - 1} times, and each time the process ended before it was done."
@@ -143,6 +143,8 @@ def options_of(joined: Joined) -> QueueOptions:
 
 def judge_item(item: Item, principal: Principal | Refused, options: QueueOptions) -> Refused | None:
     """Return why nobody may work on an item any more: it ends with the authority of the agent that submitted it."""
+    if item.unreadable and item.error:
+        return Refused(status.UNPROCESSABLE, item.error["code"], item.error["message"])
     if isinstance(principal, Refused):
         return principal
     missing = [] if item.joined else principal.scopes.missing(options.scopes)

@@ -51,6 +51,7 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     result: Any = None
     error: dict[str, Any] | None = None  # code and message of the last failure
     forgiven: int = 0  # claims that do not count as attempts: those before an operator tried it again
+    unreadable: bool = False  # True if `payload` is what was stored, of which nobody could make an item
 
     @property
     def outcome(self) -> dict[str, Any]:
@@ -58,7 +59,16 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
         return {name: one for name, one in (("result", self.result), ("error", self.error)) if one is not None}
 
 
-decode_item = msgspec.json.Decoder(Item).decode
+_decode = msgspec.json.Decoder(Item).decode
+
+
+def read_item(record: Record) -> Item:
+    """Return the content of the record of an item. One unreadable item must not keep others from being worked on."""
+    try:
+        return _decode(record.data)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        reason = {"code": "unreadable-item", "message": f"The stored item cannot be read: {error}"[:300]}
+        return Item("", record.data, 0, Authority(record.owner, (), {}), error=reason, unreadable=True)
 
 
 class ClaimItems(Command, frozen=True):
@@ -160,7 +170,7 @@ class ListItems(Command, frozen=True):
 
 def retry_item(record: Record) -> ChangeRecord:
     """Return the command that puts a dead item back into its queue, with all its attempts."""
-    data = to_json(msgspec.structs.replace(decode_item(record.data), forgiven=record.fence))
+    data = to_json(msgspec.structs.replace(read_item(record), forgiven=record.fence))
     return ChangeRecord(record.record_id, (SUBMISSION,), (DEAD,), QUEUED, data=data, delay=0.0, version=record.version)
 
 
@@ -196,7 +206,7 @@ class PulledQueue(NamedTuple):
 
     def give_back(self, record: Record, code: str, reason: str, *, final: bool = False, **due: float) -> Command:
         """Return the command that puts an item back into the queue, or ends it if it may not be tried again."""
-        item, error = decode_item(record.data), {"code": code, "message": reason}
+        item, error = read_item(record), {"code": code, "message": reason}
         if final or record.fence - item.forgiven > self.retries:
             return end_item(record, item, DEAD, self.server_id, error=error)
         due = due or {"due": record.created - AGEING * item.priority}  # its place before
@@ -234,7 +244,7 @@ class EndHeld(Command, frozen=True):
         changed: list[str] = []  # ids and content of those whose content changes
         for record, one in found:
             assert record is not None, "none is lost"
-            item, result = decode_item(record.data), one.get("result")
+            item, result = read_item(record), one.get("result")
             if "reason" in one:
                 final, delay = one.get("final", False), delay_after(record.fence - item.forgiven)
                 back = self.queue.give_back(record, "rejected", one["reason"], final=final, delay=delay)
@@ -294,7 +304,7 @@ class PullItems(Command, frozen=True):
             claim = ClaimItems(queue.name, self.limit - len(pulled), self.lease, holder=self.ending.holder)
             claimed, before = (yield from claim.steps()), len(pulled)
             for record in claimed:
-                item = decode_item(record.data)
+                item = read_item(record)
                 if (refused := self.judge(item)) is not None:
                     yield from queue.give_back(record, refused.code, refused.message, final=True).steps()
                 else:

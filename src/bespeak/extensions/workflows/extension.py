@@ -35,6 +35,7 @@ workflows: Final = Extension(
             due=lambda server: server.part("workflows").take_over,
             # Its steps are undone first, by the process that takes it next.
             cancelling=Cancelling(*states.CHANGES["cancel"]),
+            followed=True,
         ),
         SCHEDULE: RecordKind(due=lambda server: server.part("schedules").take),
     },

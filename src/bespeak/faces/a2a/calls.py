@@ -27,6 +27,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
 from bespeak.runtime.call import Call, parties_of
+from bespeak.runtime.extension import CANCELLED
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.registration import BODY_KEYS
 from bespeak.runtime.route_table import RouteTable
@@ -75,7 +76,6 @@ class Caller:
 
 _AGAIN: Final = 1.0  # seconds after which a call is repeated whose key a process still holds that is gone
 _LONGEST_CALL: Final = 256 * 1024  # maximum characters of a call that a task keeps for a later message to continue
-_CANCELLED: Final = "cancelled"  # state of a workflow
 _UNDONE: Final = "Canceled. What the call had done is undone, as far as it can be; its output tells."
 _THEN: Final = "send a message with this taskId"
 _ACCEPTED: Final = f"A person has accepted this call. To make it, {_THEN}."
@@ -163,7 +163,7 @@ class SkillCalls:
         raise errors.UnsupportedOperationError(f"The task takes no messages in {state}; {advice}.")
 
     async def resume(self, held: Held, caller: Caller) -> Held:
-        """Take up a task whose process is gone and whose workflow goes on: its owner makes the same call again."""
+        """Take up a task whose process is gone and whose work goes on: its owner makes the same call again."""
         if held.stage != WORKING or not held.stored.lapsed:
             return held
         kept = None if held.stored.call is None else _decode(held.stored.call)
@@ -293,12 +293,14 @@ class SkillCalls:
             outcome = await self._call(attempt)
         task = attempt.task = deepcopy(attempt.task)
         case_id = outcome.confirmation_id
-        ended = outcome.status == status.ACCEPTED or outcome.error.get("code") == "workflow-cancelled"
+        ended = outcome.status == status.ACCEPTED or outcome.error.get("code", "").endswith("-cancelled")
         run = await self._tasks.find_run(held) if ended else None
         if outcome.ok:
             report.complete(task, outcome, as_text=attempt.as_text)
-        if run is not None and run.state == _CANCELLED:
-            report.tell(task, TaskState.TASK_STATE_CANCELED, _UNDONE)
+        if run is not None and run.state == CANCELLED:
+            stays = outcome.error.get("code") == "job-cancelled"
+            told = (outcome.error["message"], {"error": outcome.error}) if stays else (_UNDONE,)
+            report.tell(task, TaskState.TASK_STATE_CANCELED, *told)
         elif case_id is not None:
             attempt.case_id = case_id
             command = self._asking.remedy(case_id, _THEN)

@@ -1,7 +1,7 @@
 """The tasks of an agent: kept in the store, worked on in this process, and followed from any.
 
 A process holds a lease on the tasks it works on. The task of a process that was killed is told to have failed as
-soon as its lease is over, unless its call has begun a workflow, which survives: then the task is taken up again.
+soon as its lease is over, unless its call has begun a workflow or a job, which goes on: then it is taken up again.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.server import Server
 from bespeak.state.store.commands import a2a_tasks
 from bespeak.state.store.commands.idempotency import FindKey, RecordKey
-from bespeak.state.store.commands.records import ChangeRecord, Record
+from bespeak.state.store.commands.records import FindNamed, Record
 from bespeak.state.store.store import Conflict, Store, level_of
 
 _logger = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class SkillTasks:
     def __init__(self, store: Store, *, retention: float, most: int, server: Server | None = None) -> None:
         """Keep tasks in `store` for `retention` seconds after their last change, at most `most` of one owner."""
         self._store = store
-        self._server = server  # whose calls may begin workflows; None if they cannot
+        self._server = server  # whose calls may begin workflows and jobs; None if they cannot
         self._retention = retention
         self._most = most
         self._running: dict[str, _Running] = {}
@@ -172,21 +172,18 @@ class SkillTasks:
             self._wake()
 
     async def find_run(self, held: Held) -> Record | None:
-        """Return the workflow that the call of a task has begun, whose Task-ID is its id; None if there is none."""
-        workflows: Any = None if self._server is None else self._server.part("workflows")
-        for workflow_id in [] if workflows is None else await workflows.find_id(held.owner, held.stored.task_id):
-            found = await workflows.find(workflow_id, held.owner)
-            if found is not None:
-                record: Record = found.record
-                return record
-        return None
+        """Return the workflow or job that the call of a task has begun, whose Task-ID is its id; None without one."""
+        known = {} if self._server is None else self._server.kinds
+        followed = tuple(kind for kind, how in known.items() if how.followed)
+        found: Sequence[Record] = ()
+        if followed:
+            found = await self._store.read(FindNamed(followed, held.owner, held.stored.task_id))
+        return found[0] if found else None
 
     async def _cancel_run(self, record: Record) -> None:
-        """Cancel a workflow as CANCEL does: what it has done is undone first. One that has ended stays as it is."""
-        assert self._server is not None, "it has a workflow"
-        how = self._server.cancelling[record.kind]
-        kinds, states = (record.kind,), how.allowed_from
-        await self._store.do(ChangeRecord(record.record_id, kinds, states, how.state, owner=record.owner, delay=0.0))
+        """Cancel a workflow or job as CANCEL does, which undoes a workflow. One that has ended stays as it is."""
+        assert self._server is not None, "it has begun something"
+        await self._store.do(*self._server.cancelling[record.kind].commands(record))
 
     async def settle(self, held: Held) -> Held:
         """Wait until nobody works on a task."""
@@ -234,7 +231,7 @@ class SkillTasks:
             return await self.reread(held)
 
     async def _cancel_here(self, running: _Running) -> None:
-        """Stop the call of a task; if it follows a workflow, cancel that, and let the call tell how it ends."""
+        """Stop the call of a task; if it follows a workflow or job, cancel that, and let the call tell how it ends."""
         running.canceled = True
         run = await self.find_run(running.held)
         if run is None:
@@ -304,18 +301,18 @@ class SkillTasks:
             del self._running[task_id]
 
     async def _leave(self, running: _Running) -> bool:
-        """Return True for a task that goes on without its call: this process stops, and its workflow does not."""
+        """Return True for a task that goes on without its call: only this process stops, not its workflow or job."""
         try:
             run = await self.find_run(running.held)
             if run is not None and running.canceled:  # it had just begun
                 await self._cancel_run(run)
         except StoreError as error:
-            _logger.log(level_of(error), "the workflow of the task %s is not known: %s", running.held.task.id, error)
+            _logger.log(level_of(error), "what the task %s has begun is not known: %s", running.held.task.id, error)
             return False
         return run is not None and not running.canceled
 
     async def _seen(self, held: Held) -> Held:
-        """Return a task, which has failed if its process is gone and no workflow goes on with it."""
+        """Return a task, which has failed if its process is gone and no workflow or job goes on with it."""
         if not held.stored.lapsed or await self.find_run(held) is not None:
             return held
         changed = await self.change(held, _ended(held, TaskState.TASK_STATE_FAILED, _INTERRUPTED))

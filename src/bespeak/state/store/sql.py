@@ -79,9 +79,11 @@ _SQLITE: Final = {
     "now": "((julianday('now') - 2440587.5) * 86400.0)",
     "lock": "",
     "skip": "",
+    "in_order": "SELECT 1 WHERE ? IS NULL",  # there is one writer
     "audit_id": _RECORD_BY_BLOCK,
     "text_id": "rowid",
     "text_of": "?",
+    "text_sample": "SELECT NULL, NULL WHERE NULL = ?",  # it stops at the limit, however many match
     "text_search": "SELECT rowid, -bm25(resources_text) FROM resources_text WHERE resources_text MATCH ?",
     # For each word `bm25` counts all rows that have it. This counts words in the rows that are found, per length.
     "text_quick": "SELECT rowid, (length(highlight(resources_text, 0, char(1), '')) - length(words)) "
@@ -92,17 +94,22 @@ _POSTGRES: Final = {
     "now": "extract(epoch FROM clock_timestamp())::float8",
     "lock": "FOR UPDATE",
     "skip": "FOR UPDATE SKIP LOCKED",
+    # Who adds rows under a name waits until others have committed theirs. Else rows could appear before those that a
+    # cursor has reached, and nobody would read them.
+    "in_order": "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))",
     "audit_id": "audit_id = ?",
     "text_id": "position",
     "text_of": "to_tsvector('simple', ?)",
     # Quotation marks, which FTS5 needs around words, mean nothing here.
-    "text_search": "SELECT position, ts_rank(words, query)::float8 FROM resources_text, "
-    "plainto_tsquery('simple', ?) AS query WHERE words @@ query",
+    # Planned by itself, so that a LIMIT never leads to reading the table in search of matches that are at its end.
+    "text_search": "WITH found AS MATERIALIZED (SELECT position, words, query FROM resources_text, "
+    "plainto_tsquery('simple', ?) AS query WHERE words @@ query) "
+    "SELECT position, ts_rank(words, query)::float8 FROM found",
 }
-_POSTGRES["text_quick"] = _POSTGRES["text_search"]  # it counts no other rows
+_POSTGRES["text_quick"] = _POSTGRES["text_sample"] = _POSTGRES["text_search"]  # it counts no other rows
 _KNOWN: Final = 1024  # cache size: there are as many texts as commands, and a mistake cannot fill the memory
 
-_WORD = re.compile(r"\{(analyze|now|lock|skip|audit_id|text_id|text_of|text_search|text_quick)\}")
+_WORD = re.compile(rf"\{{({'|'.join(_SQLITE)})\}}")
 _ADVANCE = re.compile(r"\{advance ([a-z_]+)\}")
 _ADVANCED: Final = (
     r"SELECT setval(pg_get_serial_sequence('\1', 'position'), (SELECT coalesce(max(position), 0) + 1 FROM \1), false)"

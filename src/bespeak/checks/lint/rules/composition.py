@@ -499,7 +499,7 @@ def _check_method(step: RecipeStep, where: str, named: str, context: LintContext
     method = step.method
     if method in context.catalog.names or method in context.policies.methods.custom or not method:
         return
-    near = context.catalog.near(method)
+    near = context.catalog.suggest(method)
     advice = f"Did you mean {', '.join(near)}?" if near else "Write a verb of the catalog: bespeak catalog list."
     yield METHOD.inside(f"{where}/method", f"{named} calls {brief(method)}, which is not a valid method", advice)
 

@@ -1,0 +1,319 @@
+"""Arguments found in an instruction: candidates and slots are paired by weight, the best pair first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from typing import Any, Final, Literal, NamedTuple
+
+from bespeak.agent.arguments.candidates import Candidate, Reading, read
+from bespeak.agent.arguments.conversion import convert, find_faults
+from bespeak.agent.arguments.slots import Slot, related, slots_of, stems
+from bespeak.agent.arguments.weighing import Weighing, probability, weights
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.schema.validation import shorten
+
+FILL: Final = 0.5  # least confidence of an argument that is filled in
+OFFER: Final = 0.3  # least confidence of one that is offered as a question
+_MOST_SLOTS: Final = (
+    40  # limit of slots that are weighed; of more, those that the instruction names or that are required
+)
+_MOST_PAIRS: Final = 1_000  # about 20 ms
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A value for one parameter."""
+
+    name: str  # with the name of its object before it: guest.name
+    value: Any
+    span: tuple[int, int] | None  # its place in the instruction
+    confidence: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What an instruction says about the input of an endpoint."""
+
+    found: tuple[Argument, ...]
+    offered: tuple[Argument, ...]  # doubtful values, to be asked for; those that the schema refuses say so
+    missing: tuple[str, ...]  # required parameters that are not found
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The found values as the input of a call."""
+        return nest({argument.name: argument.value for argument in self.found})
+
+
+def nest(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values by name as an object; `guest.name` becomes a member of `guest`."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        outer, dot, inner = name.partition(".")
+        if dot and isinstance(found.setdefault(outer, {}), dict):
+            found[outer][inner] = value
+        else:
+            found[name] = value
+    return found
+
+
+class Pair(NamedTuple):
+    """A candidate in a slot."""
+
+    confidence: float
+    candidate: Candidate
+    slot: int
+    value: Any
+    fault: str
+
+
+def find_arguments(
+    instruction: str, endpoint: Endpoint, *, now: datetime, order: Literal["DMY", "MDY"] | None = None
+) -> Arguments:
+    """Find the arguments of an endpoint in an instruction, without a language model.
+
+    `now` must be aware: relative dates are read from it, in its time zone. `order` says how 3/4 is read; without it,
+    the words must tell.
+    """
+    slots, own = slots_of(endpoint), own_words(endpoint)
+    reading, pairs = weigh(instruction, slots, own, now=now, order=order)
+    chosen, doubtful = _assign(reading, slots, pairs)
+    found = {slots[number].name: _argument(slots[number], parts, reading) for number, parts in chosen.items()}
+    offered = {slots[number].name: _argument(slots[number], [pair], reading) for number, pair in doubtful.items()}
+    # A literal dot in a name of the contract would be taken for a member; such a name is not filled.
+    faults = find_faults(endpoint, nest({name: one.value for name, one in found.items()}))
+    _order_ends(slots, found, faults)
+    for name, fault in faults.items():
+        if name in found:
+            refused = found.pop(name)
+            offered[name] = Argument(name, refused.value, refused.span, min(refused.confidence, 0.49), fault)
+    missing = tuple(slot.name for slot in slots if slot.required and slot.name not in found)
+    return Arguments(tuple(found.values()), tuple(offered.values()), missing)
+
+
+def own_words(endpoint: Endpoint) -> frozenset[str]:
+    """Return the stems of the words that an endpoint uses for itself, such as those of its path."""
+    intent = endpoint.semantic.intent
+    return frozenset(
+        word
+        for text in (endpoint.method, endpoint.path.replace("{", "").replace("}", ""), endpoint.description, intent)
+        for word in stems(text)[:40]
+        if len(word) > 2 and not word.isdigit() and word not in _SMALL
+    )
+
+
+_SMALL: Final = frozenset(
+    [
+        "and",
+        "the",
+        "for",
+        "from",
+        "with",
+        "that",
+        "this",
+        "them",
+        "their",
+        "all",
+        "any",
+        "new",
+        "which",
+        "between",
+        "into",
+        "use",
+        "can",
+        "not",
+        "has",
+    ]
+)
+
+
+def weigh(
+    instruction: str, slots: Sequence[Slot], own: frozenset[str], *, now: datetime, order: Any = None, table: Any = None
+) -> tuple[Reading, list[Pair]]:
+    """Return the candidates of an instruction, and every pair that the slots allow with its probability."""
+    reading = read(instruction, slots, own, now=now, order=order)
+    _join_moments(reading, slots, now)
+    weighing = Weighing(reading, slots, related(own))
+    known = weights() if table is None else table
+    pairs: list[Pair] = []
+    numbers = _worth_weighing(reading, slots)
+    joined = any(candidate.also != (0, 0) for candidate in reading.candidates)
+    for candidate in reading.candidates:
+        for number in numbers if candidate.slot < 0 else (candidate.slot,):
+            if joined and slots[number].family == "datetime" and candidate.kind in ("date", "time"):
+                continue  # the moment has both
+            made = convert(candidate, slots[number], now)
+            if made is None:
+                continue
+            if len(pairs) >= _MOST_PAIRS:
+                return reading, pairs
+            likely = probability(weighing.features(candidate, number), known) * (0.5 + candidate.certainty / 2)
+            pairs.append(Pair(likely * (0.6 if made.fault else 1.0), candidate, number, made.value, made.fault))
+    return reading, pairs
+
+
+def _worth_weighing(reading: Reading, slots: Sequence[Slot]) -> list[int]:
+    """Return the slots to weigh: all of a usual endpoint; of many, first those that the instruction names."""
+    if len(slots) <= _MOST_SLOTS:
+        return list(range(len(slots)))
+    said = {token.stem for token in reading.tokens}
+    ranked = sorted(range(len(slots)), key=lambda at: (said.isdisjoint(slots[at].words), not slots[at].required, at))
+    return sorted(ranked[:_MOST_SLOTS])
+
+
+def _join_moments(reading: Reading, slots: Sequence[Slot], now: datetime) -> None:
+    """Add a moment for each date with a time elsewhere in the instruction: "on Friday for two people at 7 pm"."""
+    if not any(slot.family == "datetime" for slot in slots):
+        return
+    dates = [one for one in reading.candidates if one.kind == "date" and isinstance(one.value, date)]
+    times = [one for one in reading.candidates if one.kind == "time" and isinstance(one.value, time)]
+    if len(dates) == len(times) == 1 and (dates[0].last <= times[0].first or times[0].last <= dates[0].first):
+        day, clock = dates[0], times[0]
+        moment = datetime.combine(day.value, clock.value.replace(tzinfo=None), now.tzinfo)
+        reading.candidates.append(
+            Candidate("datetime", moment, day.start, day.end, day.first, day.last, min(day.certainty, clock.certainty),
+                      also=(clock.first, clock.last))
+        )  # fmt: skip
+
+
+def _assign(
+    reading: Reading, slots: Sequence[Slot], pairs: list[Pair]
+) -> tuple[dict[int, list[Pair]], dict[int, Pair]]:
+    """Give each slot its best pair whose text is not taken, the most likely first. Flags may share their text."""
+    taken: dict[int, Pair] = {}
+    chosen: dict[int, list[Pair]] = {}
+    doubtful: dict[int, Pair] = {}
+    for pair in sorted(pairs, key=lambda one: (-one.confidence, one.candidate.first - one.candidate.last)):
+        if pair.confidence < OFFER:
+            break
+        if pair.slot in chosen or pair.slot in doubtful or not _is_free(pair, slots, taken):
+            continue
+        if pair.confidence < FILL or pair.fault:
+            doubtful[pair.slot] = pair
+            continue
+        chosen[pair.slot] = [pair]
+        _take(pair, slots, taken)
+        if slots[pair.slot].many:
+            chosen[pair.slot] = _listed(reading, pair, [one for one in pairs if one.slot == pair.slot], slots, taken)
+    return chosen, doubtful
+
+
+def _cells(candidate: Candidate) -> list[int]:
+    return [*range(candidate.first, candidate.last), *range(*candidate.also)]
+
+
+def _is_free(pair: Pair, slots: Sequence[Slot], taken: dict[int, Pair]) -> bool:
+    if slots[pair.slot].family == "flag":
+        return True
+    for at in _cells(pair.candidate):
+        other = taken.get(at)
+        if other is not None and not _may_share(slots[pair.slot], slots[other.slot], pair, other):
+            return False
+    return True
+
+
+def _may_share(one: Slot, other: Slot, pair: Pair, rival: Pair) -> bool:
+    """Return True for a date and a time of one moment, an amount and its currency, and the two ends of a weekend."""
+    if pair.candidate.kind == rival.candidate.kind == "datetime":
+        return {one.family, other.family} == {"date", "time"}
+    mine, theirs = pair.candidate, rival.candidate
+    if {mine.kind, theirs.kind} in ({"choice", "money"}, {"choice", "datetime"}):
+        return "number" in (one.family, other.family) or "time" in (one.family, other.family)
+    if mine.kind == theirs.kind and mine.edge != theirs.edge and (mine.start, mine.end) == (theirs.start, theirs.end):
+        return True  # both ends of a range that is said in one word
+    return pair.candidate.kind == rival.candidate.kind == "money" and (one.family == "number") != (
+        other.family == "number"
+    )
+
+
+def _take(pair: Pair, slots: Sequence[Slot], taken: dict[int, Pair]) -> None:
+    if slots[pair.slot].family != "flag":
+        taken.update(dict.fromkeys(_cells(pair.candidate), pair))
+
+
+_BETWEEN: Final = frozenset({",", "and", "&", "or", "plus"})
+
+
+def _listed(
+    reading: Reading, best: Pair, pairs: list[Pair], slots: Sequence[Slot], taken: dict[int, Pair]
+) -> list[Pair]:
+    """Return the pairs of a list: those that only commas and "and" separate from the best one."""
+    found = [best]
+    grown = True
+    while grown and len(found) < 50:
+        grown = False
+        first, last = found[0].candidate.first, found[-1].candidate.last
+        for pair in sorted(pairs, key=lambda one: -one.confidence):
+            one = pair.candidate
+            behind = one.first > last and _separates(reading, last, one.first)
+            before = one.last < first and _separates(reading, one.last, first)
+            if (behind or before) and not pair.fault and _is_free(pair, slots, taken):
+                found = [*found, pair] if behind else [pair, *found]
+                _take(pair, slots, taken)
+                grown = True
+                break
+    return found
+
+
+def _separates(reading: Reading, first: int, last: int) -> bool:
+    between = reading.tokens[first:last]
+    return (
+        0 < len(between) <= 3
+        and any(token.lower in _BETWEEN for token in between)
+        and all(token.lower in _BETWEEN or token.lower in ("a", "an", "the", "some") for token in between)
+    )
+
+
+def _argument(slot: Slot, parts: list[Pair], reading: Reading) -> Argument:
+    values = list(dict.fromkeys(part.value for part in parts))
+    start, end = min(part.candidate.start for part in parts), max(part.candidate.end for part in parts)
+    confidence = min(parts[0].confidence, 0.49) if parts[0].fault else parts[0].confidence
+    reason = shorten(parts[0].fault) or _reason(slot, parts[0], reading)
+    return Argument(slot.name, values if slot.many else values[0], (start, end), round(confidence, 3), reason)
+
+
+_KINDS: Final = {
+    **dict.fromkeys(("phrase", "modifier", "object"), "words"),
+    **dict.fromkeys(("tail", "task"), "the rest of a sentence"),
+    "datetime": "a date with time",
+    "money": "an amount",
+    "email": "an email address",
+    "quoted": "a quoted text",
+    "identifier": "an identifier",
+    "url": "an address",
+}
+
+
+def _reason(slot: Slot, pair: Pair, reading: Reading) -> str:
+    """Return in a few words why a value was taken."""
+    one = pair.candidate
+    text = reading.text[one.start : one.end]
+    if one.match == "hint":
+        return f'"{text}" matches a hint of {slot.name}'
+    if one.kind == "flag":
+        return f'"{text}" says {slot.name}' if pair.value else f'"{text}" is denied'
+    if one.kind == "choice":
+        return f'"{text}" is one of the listed values' if one.match == "exact" else f'"{text}" means {pair.value!r}'
+    before = reading.tokens[one.first - 1].text if one.first else ""
+    behind = reading.tokens[one.last].lower if one.last < len(reading.tokens) else ""
+    kind = _KINDS.get(one.kind, f"a {one.kind}")
+    if behind and any(word in slot.words for word in stems(behind)):
+        return f'{kind} before "{behind}"'
+    return f'{kind} after "{before}"' if before else f"{kind} at the beginning"
+
+
+def _order_ends(slots: Sequence[Slot], found: dict[str, Argument], faults: dict[str, str]) -> None:
+    """Refuse both ends of a range that ends before it starts."""
+    for family in ("date", "time", "datetime", "number"):
+        ends = {
+            edge: [slot.name for slot in slots if slot.family == family and slot.edge == edge and slot.name in found]
+            for edge in ("from", "to")
+        }
+        if family == "time" or len(ends["from"]) != 1 or len(ends["to"]) != 1:
+            continue
+        first, last = ends["from"][0], ends["to"][0]
+        start, end = found[first].value, found[last].value
+        if type(start) is type(end) and isinstance(start, str | int | float) and start > end:
+            faults[first] = faults[last] = f"{first} ({start}) is after {last} ({end})"
