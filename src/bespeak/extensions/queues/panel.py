@@ -11,7 +11,7 @@ from bespeak.extensions.queues.store import (
     SUBMISSION,
     CountItems,
     ListItems,
-    decode_item,
+    read_item,
     retry_item,
 )
 from bespeak.protocol.exchange.refusal import Refused
@@ -45,7 +45,7 @@ async def show_one(request: panels.PanelRequest) -> list[panels.Block]:
     shown, rest = panels.page(found, lambda record: (record.created, record.record_id))
     rows = []
     for record in shown:
-        item = decode_item(record.data)
+        item = read_item(record)
         error = item.error or {}
         told = (record.record_id, panels.written(record.created), record.fence - item.forgiven, record.owner[:12])
         why = (error.get("code"), error.get("message"))
