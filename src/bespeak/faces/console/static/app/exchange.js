@@ -24,7 +24,7 @@ export function Summary({ answer }) {
     <p class="verdict"><${Status} status=${answer.status} reason=${answer.reason} refused=${answer.refused} />
       <span class="soft">${duration(answer.ms)}</span></p>
     ${answer.error && html`<p class="why">${answer.error.message}</p>`}
-    ${refusing && html`<p class="soft">Refused by the gate <b>${refusing.gate}</b>: ${refusing.about}.</p>`}
+    ${refusing && html`<p class="soft">${refusing.about ? html`Refused by the gate <b>${refusing.gate}</b>: ${refusing.about}.` : html`Every gate let it pass; the <b>${refusing.gate}</b> refused it.`}</p>`}
     ${answer.meaning && html`<p class="soft">${answer.meaning}</p>`}
   </div>`;
 }

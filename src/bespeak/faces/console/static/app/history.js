@@ -65,7 +65,7 @@ export function OneExchange({ route, rows }) {
       data-status-code=${entry.answer.status} data-code=${entry.answer.error?.code} data-gate=${refusing?.gate} data-exchange-id=${entry.id}>
     <div class="head"><h1><${CallName} method=${entry.call.method} path=${entry.call.path} /></h1><p class="soft">${day(entry.at)} ${time(entry.at)}</p>
       <div class="tools"><button type="button" onClick=${() => callAgain(entry, rows)}>Call again</button></div></div>
-    <${Summary} answer=${entry.answer} /><${Details} answer=${entry.answer} call=${entry.call} /></section>`;
+    <h2 class="unseen">Answer and trail</h2><${Summary} answer=${entry.answer} /><${Details} answer=${entry.answer} call=${entry.call} /></section>`;
 }
 
 const day = (at) => new Date(at).toLocaleDateString("en", { day: "numeric", month: "short" });

@@ -21,10 +21,10 @@ export function EndpointList({ rows, chosen }) {
       <input id="search" type="search" placeholder="Search endpoints  /" autocomplete="off" spellcheck=${false}
         value=${words} onInput=${(event) => setWords(event.currentTarget.value)} onKeyDown=${openFirst} />
       <div class="three">
-        <${Choice} label="Verb" value=${wanted.method} all="All verbs" onChange=${filter("method")} options=${valuesOf(rows, "method")} />
-        <${Choice} label="Impact" value=${wanted.impact} all="Any impact" onChange=${filter("impact")}
+        <${Choice} label="Verb" value=${wanted.method} all="Verb" onChange=${filter("method")} options=${valuesOf(rows, "method")} />
+        <${Choice} label="Impact" value=${wanted.impact} all="Impact" onChange=${filter("impact")}
           options=${valuesOf(rows, "impact").map(([name, count]) => [name, count, IMPACTS[name] ?? name])} />
-        <${Choice} label="Namespace" value=${wanted.namespace} all="Namespaces" onChange=${filter("namespace")} options=${valuesOf(rows, "namespace")} />
+        <${Choice} label="Namespace" value=${wanted.namespace} all="Namespace" onChange=${filter("namespace")} options=${valuesOf(rows, "namespace")} />
       </div>
       <p class="soft count" role="status">${many(found.length, "endpoint")}${filtered ? ` of ${rows.length.toLocaleString("en")}` : ""}</p>
     </div>

@@ -86,7 +86,7 @@ function Exchange({ one, endpoints }) {
     <td class="soft">${time(one.at * 1000)}</td>
     <td><a href=${endpointLink(one.method, endpoint?.path ?? one.path)}><code><b>${one.method}</b> ${one.path}</code></a></td>
     <td><${Status} status=${one.status} reason=${one.code ?? ""} refused=${Boolean(one.code)} />${one.replayed && html` <span class="tag">replayed</span>`}</td>
-    <td>${one.gate ?? html`<span class="soft">passed all</span>`}</td><td class="number">${duration(one.ms)}</td>
+    <td>${one.gate ?? html`<span class="soft">${one.code ? "–" : "passed all"}</span>`}</td><td class="number">${duration(one.ms)}</td>
     <td><code title=${agent}>${agent ? `${agent.slice(0, 8)}…` : html`<span class="soft">none</span>`}</code></td><td class="soft">${one.face}</td></tr>`;
 }
 

@@ -34,7 +34,6 @@ function Endpoint({ session, rows, route }) {
   const found = view.data ?? (unknown ? { method, path } : null);
   const secrets = useMemo(() => (found?.input_schema ? secretNames(found.input_schema, found.input_schema) : []), [found]);
   const call = useMemo(() => writeCall(method, path, draft, caller), [draft, caller]);
-  const place = useRef(null);
 
   useEffect(() => {
     // A link fills the form once; what is typed afterwards must not be lost at the next load.
@@ -63,7 +62,8 @@ function Endpoint({ session, rows, route }) {
       if (error.code === "press-again") return setSent({ ...sent, state: "armed", before: "idle" });
       finish({ state: "failed", error });
     }
-    place.current?.querySelector("#exchange")?.scrollIntoView({ block: "nearest" });
+    const region = document.getElementById("exchange");
+    if (region && region.getBoundingClientRect().top > innerHeight - 160) region.scrollIntoView({ block: "start" });
   }
   const sendNow = useRef(send);
   sendNow.current = send;
@@ -93,7 +93,7 @@ function Endpoint({ session, rows, route }) {
 
   const link = () => navigator.clipboard?.writeText(location.href.split("#")[0] + endpointLink(method, path, {
     body: Object.keys(draft.input).length ? JSON.stringify(draft.input) : "", scopes: splitScopes(caller.scopes).join(" ") }));
-  return html`<section class="endpoint" ref=${place} aria-label="Endpoint" data-state=${found ? (unknown ? "unknown" : "ready") : view.state}
+  return html`<section class="endpoint" aria-label="Endpoint" data-state=${found ? (unknown ? "unknown" : "ready") : view.state}
       data-method=${method} data-path=${path} data-impact=${found?.semantic?.impact}>
       <a class="back" href="#/">All endpoints</a>
       ${unknown ? html`<${Unknown} method=${method} path=${path} />` : view.data ? html`<${Meaning} found=${view.data} />`

@@ -29,8 +29,11 @@ export function redact(value, names = [], depth = 0) {
   if (Array.isArray(value)) return value.map((one) => redact(one, names, depth + 1));
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name,
-    (names.includes(name) || SECRET.test(name)) && (typeof one === "string" || typeof one === "number") ? HIDDEN : redact(one, names, depth + 1)]));
+    isSecret(name, one, names) ? HIDDEN : redact(one, names, depth + 1)]));
 }
+
+/** Numbers such as `tokens: 512` are counts; only the contract makes a number a secret. @param {string} name @param {any} one @param {string[]} names */
+const isSecret = (name, one, names) => (typeof one === "string" && (names.includes(name) || SECRET.test(name))) || (typeof one === "number" && names.includes(name));
 
 /** Return the text of a message with the body as it is kept. @param {string} text @param {any} sent @param {any} kept */
 function message(text, sent, kept) {

@@ -150,7 +150,7 @@ function labelOf(variant, at) {
 /** @param {any} schema */
 function hintOf(schema) {
   const parts = [];
-  if (typeof schema.format === "string") parts.push(schema.format);
+  if (typeof schema.format === "string" && schema.format !== "date") parts.push(schema.format);
   const least = schema.minimum ?? schema.exclusiveMinimum, most = schema.maximum ?? schema.exclusiveMaximum;
   if (least !== undefined && most !== undefined) parts.push(`${least} to ${most}`);
   else if (least !== undefined || most !== undefined) parts.push(least !== undefined ? `from ${least}` : `up to ${most}`);

@@ -9,6 +9,7 @@ export const IMPACTS = {
   irreversible: "cannot be undone",
 };
 
+const MOST_VALUES = 200; // of a filter: a longer list is not a choice any more
 const BASIC = "on every server";
 
 /** Name the fields of the rows that the server sends. @param {any[][]} rows @returns {Row[]} */
@@ -46,7 +47,7 @@ export function groupRows(rows) {
 export function valuesOf(rows, field) {
   const counts = new Map();
   for (const row of rows) if (row[field]) counts.set(row[field], (counts.get(row[field]) ?? 0) + 1);
-  return [...counts].sort(([a, many], [b, few]) => few - many || a.localeCompare(b));
+  return [...counts].sort(([a, many], [b, few]) => few - many || a.localeCompare(b)).slice(0, MOST_VALUES);
 }
 
 /** Find the endpoint that a call with filled path parameters belongs to. @param {Row[]} rows */
