@@ -20,7 +20,7 @@ from bespeak.faces.console.application import PATH, Access, ConsoleApplication, 
 from bespeak.faces.console.contract import describe_endpoint, list_endpoints
 from bespeak.faces.console.exchanges import Asked, is_irreversible, make_exchange
 from bespeak.faces.console.live import Live
-from bespeak.faces.http.asgi import Application
+from bespeak.faces.http.asgi import Application, HttpResponse
 from bespeak.faces.http.dispatched import DispatchBackend
 from bespeak.faces.http.face import Origins
 from bespeak.faces.http.site import Page
@@ -42,6 +42,15 @@ def mount_console(assembly: HttpAssembly, publishing: Publishing, settings: Sett
     return {f"{prefix}{path}": app for prefix in dict.fromkeys(("", web.prefix)) for path in app.paths}
 
 
+class _File(Page):
+    """A file that is always sent whole."""
+
+    def answer(self, headers: Mapping[str, str]) -> HttpResponse:
+        # The server sends the end of a chunked body after the head of a 304 of a mounted application, and browsers
+        # take it for the beginning of the next response.
+        return super().answer({})
+
+
 def _files() -> dict[str, Page]:
     return {
         str(path.relative_to(_FILES)): _page(path)
@@ -54,7 +63,7 @@ def _page(path: Path) -> Page:
     content = path.read_bytes()
     kind = "text/javascript" if path.suffix in (".js", ".mjs") else mimetypes.types_map.get(path.suffix, "text/plain")
     policy = _policy(content) if path.suffix == ".html" else None
-    return Page(lambda: content, f"{kind}; charset=utf-8", policy=policy, lifetime=0)
+    return _File(lambda: content, f"{kind}; charset=utf-8", policy=policy, lifetime=0)
 
 
 def _policy(page: bytes) -> str:
