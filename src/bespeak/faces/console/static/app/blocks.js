@@ -26,7 +26,7 @@ function Table({ block, onAct }) {
   };
   const acts = block.rows.some((row) => row.actions?.length);
   return html`<p role="status" class=${told?.wrong ? "wrong" : "soft"}>${told?.text ?? ""}</p>
-    ${block.rows.length ? html`<div class="scroll" tabindex="0" role="region" aria-label=${block.title}><table class="stack" data-rows>
+    ${block.rows.length ? html`<div class="scroll" tabindex="0" role="region" aria-label=${`${block.title}, table`}><table class="stack" data-rows>
       <thead><tr>${block.columns.map((one) => html`<th key=${one}>${one}</th>`)}${acts && html`<th><span class="unseen">Actions</span></th>`}</tr></thead>
       <tbody>${block.rows.map((row) => html`<tr key=${row.key} data-key=${row.key} data-state=${row.state}>
         ${row.cells.map((cell, at) => html`<td key=${at} data-column=${block.columns[at]}><${Cell} cell=${cell} state=${at === 0 ? row.state : ""} /></td>`)}

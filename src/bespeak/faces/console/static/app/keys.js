@@ -30,8 +30,10 @@ export function Keys() {
 }
 
 function search() {
-  if (!document.getElementById("search")) location.hash = "#/";
-  requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById("search")?.focus()));
+  const focus = () => document.getElementById("search")?.focus();
+  if (document.getElementById("search")?.checkVisibility()) return focus();
+  location.hash = "#/";
+  requestAnimationFrame(() => requestAnimationFrame(focus));
 }
 
 /** Move the focus to the next or previous link of the rows. @param {number} step */

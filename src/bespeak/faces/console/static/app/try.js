@@ -1,6 +1,6 @@
 // The view in which endpoints are tried: the list, the endpoint with the call, and the exchange.
 import { html, useEffect, useMemo, useRef, useState } from "./html.js";
-import { get, post } from "./api.js";
+import { ApiError, get, post } from "./api.js";
 import { Composer } from "./composer.js";
 import { Contract, Meaning, Unknown } from "./endpoint.js";
 import { Outcome } from "./exchange.js";
@@ -26,7 +26,8 @@ export function Try({ session, rows, route }) {
 
 function Endpoint({ session, rows, route }) {
   const { method, path } = route, key = keyOf(method, path);
-  const [view] = useView(() => get("endpoint", { method, path }), [key]);
+  const known = rows.some((row) => row.method === method && row.path === path);
+  const [view] = useView(() => (known ? get("endpoint", { method, path }) : Promise.reject(new ApiError(404, "endpoint-not-found", ""))), [key]);
   const [draft, setDraft] = useState(() => fromLink(route) ?? readDraft(key));
   const [caller, setCaller] = useState(() => ({ ...readCaller(), ...callerOfLink(route) }));
   const [sent, setSent] = useState(() => readAnswer(key) ?? { state: "idle" });
