@@ -66,10 +66,10 @@ class Console:
 
 
 @contextmanager
-def served(target: Path) -> Iterator[str]:
+def served(target: Path, state: Path) -> Iterator[str]:
     options = ["--http", "127.0.0.1:0", "--agtp", "127.0.0.1:0", "--store", "memory", "--mcp"]
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "cwd": ROOT}
-    process = start(["console", str(target), *options], env=dict(os.environ), **pipes)
+    process = start(["console", str(target), *options], env={**os.environ, "HOTEL_LEDGER": str(state)}, **pipes)
     try:
         assert process.stdout is not None
         yield next(found[0] for line in process.stdout if (found := re.search(r"http://\S+#token=\S+", line)))
@@ -87,14 +87,14 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def hotel(chromium: Any) -> Iterator[Console]:
-    with served(HOTEL) as link:
+def hotel(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    with served(HOTEL, tmp_path_factory.mktemp("hotel") / "ledger.sqlite3") as link:
         yield Console(link, chromium)
 
 
 @pytest.fixture(scope="module")
-def crowd(chromium: Any) -> Iterator[Console]:
-    with served(CROWD) as link:
+def crowd(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    with served(CROWD, tmp_path_factory.mktemp("crowd") / "ledger.sqlite3") as link:
         yield Console(link, chromium)
 
 

@@ -4,13 +4,18 @@ import { Drawing } from "./drawing.js";
 import { isObject } from "./lib/schema.js";
 import { Dialog, Json } from "./parts.js";
 
-/** @param {{blocks: any[], onAct: (name: string, key: string, fields: Record<string, string>) => Promise<any>}} given */
-export function Blocks({ blocks, onAct }) {
+/** `links` writes the addresses of a row that is shown alone, and of a further page.
+ * @param {{blocks: any[], onAct: (name: string, key: string, fields: Record<string, string>) => Promise<any>, links?: any}} given */
+export function Blocks({ blocks, onAct, links = null }) {
   return html`<div class="blocks">${blocks.map((block, at) => html`<section key=${at} class="block" aria-labelledby=${`block-${at}`} data-block=${block.kind}>
-    <h2 id=${`block-${at}`}>${block.title}</h2><${KINDS[block.kind] ?? Other} block=${block} onAct=${onAct} /></section>`)}</div>`;
+    <h2 id=${`block-${at}`}>${block.title}</h2><${KINDS[block.kind] ?? Other} block=${block} onAct=${onAct} links=${links} />
+    ${block.command && html`<${Shell} command=${block.command} />`}</section>`)}</div>`;
 }
 
-function Table({ block, onAct }) {
+const SHOW = "show"; // the one action that changes nothing: a link
+let lastName = ""; // of the operator, who decides more than once
+
+function Table({ block, onAct, links }) {
   const [asked, ask] = useState(null);
   const [told, tell] = useState(null);
   const actions = block.actions ?? {};
@@ -30,18 +35,20 @@ function Table({ block, onAct }) {
       <thead><tr>${block.columns.map((one) => html`<th key=${one}>${one}</th>`)}${acts && html`<th><span class="unseen">Actions</span></th>`}</tr></thead>
       <tbody>${block.rows.map((row) => html`<tr key=${row.key} data-key=${row.key} data-state=${row.state}>
         ${row.cells.map((cell, at) => html`<td key=${at} data-column=${block.columns[at]}><${Cell} cell=${cell} state=${at === 0 ? row.state : ""} /></td>`)}
-        ${acts && html`<td class="tools">${(row.actions ?? []).map((name) => html`<button type="button" key=${name} data-action=${name}
+        ${acts && html`<td class="tools">${(row.actions ?? []).map((name) => name === SHOW && links ? html`<a class="button small" key=${name} data-action=${name} href=${links({ key: row.key })}>${actions[name]?.label ?? "Show"}<span class="unseen"> ${row.key}</span></a>` : html`<button type="button" key=${name} data-action=${name}
           class=${`small ${actions[name]?.danger ? "danger" : ""}`} onClick=${() => press(name, row)}>${actions[name]?.label ?? name}<span class="unseen"> ${row.key}</span></button>`)}</td>`}
-      </tr>`)}</tbody></table></div>` : html`<p class="empty">${block.empty ?? "Nothing here."}</p>`}
+      </tr>`)}</tbody></table></div>` : html`<p class="empty">${block.empty || "Nothing here."}</p>`}
+    ${block.next && links && html`<a class="button small" href=${links({ after: block.next })}>Next page</a>`}
     ${asked && html`<${Ask} asked=${asked} onClose=${() => ask(null)} onAct=${act} />`}`;
 }
 
 /** Asks for what an action needs, and for a yes if it cannot be taken back. */
 function Ask({ asked: { name, row, action }, onClose, onAct }) {
   const fields = (action.fields ?? []).map((one) => (typeof one === "string" ? { name: one } : one));
-  const [values, setValues] = useState({});
+  const [values, setValues] = useState(fields.some((one) => one.name === "by") ? { by: lastName } : {});
   const submit = (event) => {
     event.preventDefault();
+    lastName = values.by ?? lastName;
     onAct(name, row.key, values);
   };
   return html`<${Dialog} title=${action.label ?? name} onClose=${onClose}><form onSubmit=${submit}>
@@ -51,8 +58,12 @@ function Ask({ asked: { name, row, action }, onClose, onAct }) {
       <input id=${`ask-${one.name}`} autocomplete="off" required=${one.required === true} value=${values[one.name] ?? ""}
         onInput=${(event) => setValues({ ...values, [one.name]: event.currentTarget.value })} /></div>`)}
     <div class="tools"><button type="submit" class=${`primary ${action.danger ? "danger" : ""}`}>${action.label ?? name}</button>
-      <button type="button" onClick=${onClose}>Cancel</button></div></form><//>`;
+      <button type="button" onClick=${onClose}>Cancel</button></div>
+    ${action.command && html`<${Shell} command=${action.command.replace("KEY", row.key)} />`}</form><//>`;
 }
+
+/** The command that does the same. */
+export const Shell = ({ command }) => html`<p class="shell soft">In a shell: <code>${command}</code></p>`;
 
 function Cell({ cell, state = "" }) {
   if (cell === null || cell === undefined || cell === "") return html`<span class="soft">–</span>`;

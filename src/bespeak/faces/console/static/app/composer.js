@@ -29,7 +29,8 @@ export function Composer({ found, session, draft, caller, call, state, onDraft, 
     </fieldset>
     <${CallerFields} caller=${caller} onCaller=${onCaller} required=${found.required_scopes ?? []} identity=${session.identity} />
     <${HeaderFields} headers=${draft.headers} onChange=${(headers) => onDraft({ ...draft, headers })} />
-    <${SendBar} state=${state} irreversible=${irreversible} />
+    ${session.can && !session.can.includes("act") ? html`<p class="note">You may look, but not call: the credential does not have the scope <code>console:act</code>.</p>`
+      : html`<${SendBar} state=${state} irreversible=${irreversible} />`}
     <${Copies} call=${call} session=${session} found=${found} />
   </form>`;
 }

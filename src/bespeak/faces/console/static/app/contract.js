@@ -1,7 +1,7 @@
 // The contract as it is published: every face with its size, findings of the linter, the catalog, and a comparison.
 import { html, useState } from "./html.js";
 import { get, post } from "./api.js";
-import { Blocks } from "./blocks.js";
+import { Blocks, Shell } from "./blocks.js";
 import { Findings } from "./findings.js";
 import { viewLink } from "./lib/routes.js";
 import { CopyButton, Json, Problem, useView } from "./parts.js";
@@ -26,7 +26,7 @@ function Faces({ query }) {
     ${view.data?.faces && html`<div class="scroll" tabindex="0" role="region" aria-label="Faces"><table data-rows><thead><tr><th>Face</th><th>Where</th><th>Type</th><th class="number">Bytes</th><th class="number">Tokens</th></tr></thead>
       <tbody>${view.data.faces.map((one) => html`<tr key=${one.name}><td><a href=${toggle(one.name)} aria-current=${shown.includes(one.name) ? "true" : null}>${one.title ?? one.name}</a></td>
         <td><code>${one.path}</code></td><td class="soft">${one.media_type}</td><td class="number">${one.bytes?.toLocaleString("en")}</td><td class="number">${one.tokens?.toLocaleString("en") ?? ""}</td></tr>`)}</tbody></table></div>
-      <p class="soft">Choose up to two to see them side by side.</p>
+      <p class="soft">Choose up to two to see them side by side. ${view.data.tokens_are && `Tokens are ${view.data.tokens_are}.`}</p>
       <div class="side">${shown.map((name) => html`<${Face} key=${name} name=${name} />`)}</div>`}</div>`;
 }
 
@@ -45,9 +45,10 @@ function Part({ name }) {
 }
 
 function Told({ told }) {
-  const findings = Array.isArray(told) ? told : told.findings ?? told.changes;
+  const findings = Array.isArray(told) ? told : (told.changes ?? told.findings) && [...(told.changes ?? []), ...(told.findings ?? [])];
   if (Array.isArray(told.blocks)) return html`<${Blocks} blocks=${told.blocks} onAct=${() => Promise.reject(new Error("Nothing to do here."))} />`;
-  return Array.isArray(findings) ? html`<${Findings} findings=${findings} />` : html`<${Json} value=${told} />`;
+  return Array.isArray(findings) ? html`<${Findings} findings=${findings} summary=${told.summary} bump=${told.version?.needed_bump} />
+    ${told.command && html`<${Shell} command=${told.command} />`}` : html`<${Json} value=${told} />`;
 }
 
 /** What would change for callers between another version of the contract and this one. */
@@ -57,7 +58,7 @@ function Diff() {
   const compare = async (event) => {
     event.preventDefault();
     set({ state: "loading" });
-    await post("diff", { document: text }).then((data) => set({ state: "ready", data }), (error) => set({ state: "error", error }));
+    await post("diff", { other: text }).then((data) => set({ state: "ready", data }), (error) => set({ state: "error", error }));
   };
   const load = async (event) => setText(await event.currentTarget.files[0]?.text() ?? "");
   return html`<form onSubmit=${compare} data-state=${found?.state ?? "idle"}>
@@ -69,3 +70,12 @@ function Diff() {
 }
 
 const State = ({ view }) => (view.state === "error" ? html`<${Problem} error=${view.error} />` : view.state === "loading" && view.data === undefined ? html`<p class="soft">Loading…</p>` : null);
+
+/** Indent a document if it is JSON. @param {string} text */
+function tidy(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

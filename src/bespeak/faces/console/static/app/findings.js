@@ -2,17 +2,20 @@
 import { html } from "./html.js";
 import { many } from "./parts.js";
 
-const SIGNS = { error: "✕", warning: "!", breaking: "✕", info: "i", compatible: "✓" };
+const SIGNS = { error: "✕", warning: "!", breaking: "✕", info: "i", risky: "!", safe: "✓" };
 
-export function Findings({ findings }) {
+const BUMPS = { major: "Callers may break: it needs a new major version.", minor: "It needs a new minor version.", patch: "It needs a new patch version.", none: "The version may stay." };
+
+export function Findings({ findings, summary = {}, bump = "" }) {
   if (!findings.length) return html`<p class="empty">✓ Nothing to report.</p>`;
-  return html`<p class="soft">${many(findings.length, "finding")}</p><ul class="findings">${findings.map((one, at) => {
-    const level = String(one.severity ?? one.level ?? one.kind ?? "");
-    const place = one.place ?? one.location ?? [one.path ?? one.file, one.line, one.column].filter(Boolean).join(":");
-    return html`<li key=${at} data-severity=${level} data-rule=${one.rule ?? one.code}>
-      <p><span class=${`tag level-${level}`}><span aria-hidden="true">${SIGNS[level] ?? "·"}</span> ${level}</span> <code>${one.rule ?? one.code ?? ""}</code> <b>${one.message}</b></p>
-      ${place && html`<p class="soft"><code>${typeof place === "string" ? place : JSON.stringify(place)}</code></p>`}
-      ${(one.frame ?? one.source) && html`<pre>${one.frame ?? one.source}</pre>`}
-      ${one.help && html`<p>${one.help}</p>`}</li>`;
+  const counts = Object.entries(summary).filter(([name, count]) => count > 0 && name in SIGNS).map(([name, count]) => `${count} ${name}`).join(", ");
+  return html`<p>${many(findings.length, "finding")}${counts && `: ${counts}`}. ${BUMPS[bump] ?? ""}</p><ul class="findings">${findings.map((one, at) => {
+    const level = String(one.severity ?? one.level ?? "");
+    const place = [one.file, one.line, one.column].filter(Boolean).join(":") || [one.endpoint, one.pointer].filter(Boolean).join("  ");
+    return html`<li key=${at} data-severity=${level} data-rule=${one.rule}>
+      <p><span class=${`tag level-${level}`}><span aria-hidden="true">${SIGNS[level] ?? "·"}</span> ${level}</span> <code title=${one.name}>${one.rule}</code> <b>${one.message}</b></p>
+      ${place && html`<p class="soft"><code>${place}</code>${typeof one.source === "string" && ` ${one.source}`}</p>`}
+      ${one.frame && html`<pre>${one.frame}</pre>`}
+      ${one.help && html`<p>${one.help}</p>`}${one.fix?.title && html`<p class="soft">${one.fix.safe ? "Safe fix" : "Fix to review"}: ${one.fix.title}</p>`}</li>`;
   })}</ul>`;
 }

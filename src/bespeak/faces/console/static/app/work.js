@@ -11,15 +11,15 @@ export function Work({ session, route }) {
   return html`<section class="page work" aria-label="Work"><div class="head"><h1>Work</h1></div>
     ${panels.length ? html`<nav class="tabs" aria-label="Panels">${panels.map((one) => html`<a key=${one.name} href=${viewLink("work", one.name)}
       aria-current=${one.name === chosen ? "page" : null}>${one.title}</a>`)}</nav>` : !route.id && html`<${Empty}>This server does not offer panels of its work.<//>`}
-    ${chosen && html`<${Panel} key=${chosen} name=${chosen} />`}</section>`;
+    ${chosen && html`<${Panel} key=${chosen} name=${chosen} query=${route.query} />`}</section>`;
 }
 
-function Panel({ name }) {
-  const [view, reload, put] = useView(() => get("panel", { name }), [name]);
+function Panel({ name, query: { key = "", after = "" } }) {
+  const [view, reload, put] = useView(() => get("panel", { name, key, after }), [name, key, after]);
   const act = async (action, key, fields) => put(await post("panel", { name, action, key, fields }));
   return html`<div class="panel" data-panel=${name} data-state=${view.state}>
-    <div class="tools"><button type="button" class="small" onClick=${reload}>Load again</button></div>
+    <div class="tools">${(key || after) && html`<a href=${viewLink("work", name)}>Back to all</a>`}<button type="button" class="small" onClick=${reload}>Load again</button></div>
     ${view.state === "error" && html`<${Problem} error=${view.error} />`}
     ${!view.data && view.state === "loading" && html`<p class="soft">Loading…</p>`}
-    ${view.data && html`<${Blocks} blocks=${view.data.blocks} onAct=${act} />`}</div>`;
+    ${view.data && html`<${Blocks} blocks=${view.data.blocks} onAct=${act} links=${(query) => viewLink("work", name, query)} />`}</div>`;
 }
