@@ -48,7 +48,9 @@ class Watched:
         self.page: Any = context.new_page()
         self.wrong: list[str] = []
         host = urlsplit(url).netloc
-        self.page.on("console", lambda message: self._note("console", message.text, message.type in ("error", "warning")))
+        self.page.on(
+            "console", lambda message: self._note("console", message.text, message.type in ("error", "warning"))
+        )
         self.page.on("pageerror", lambda error: self._note("error", str(error)))
         self.page.on("dialog", lambda dialog: (self._note("dialog", dialog.message), dialog.dismiss()))
         self.page.on("request", lambda request: self._note("request", request.url, not _is_of(request.url, host)))

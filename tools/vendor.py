@@ -54,9 +54,9 @@ def update(package: Path, folder: Path = FOLDER) -> None:
             (folder / entry["licence_file"]).write_bytes(_read(archive, "LICENSE"))
             block = re.search(rf'\[\[file\]\]\nname = "{re.escape(entry["name"])}"\n(?:.+\n)*', text)
             assert block is not None, entry["name"]
-            new = re.sub(r'(?m)^version = .*$', f'version = "{described["version"]}"', block[0])
-            new = re.sub(r'(?m)^licence = .*$', f'licence = "{described["license"]}"', new)
-            new = re.sub(r'(?m)^sha256 = .*$', f'sha256 = "{hashlib.sha256(content).hexdigest()}"', new)
+            new = re.sub(r"(?m)^version = .*$", f'version = "{described["version"]}"', block[0])
+            new = re.sub(r"(?m)^licence = .*$", f'licence = "{described["license"]}"', new)
+            new = re.sub(r"(?m)^sha256 = .*$", f'sha256 = "{hashlib.sha256(content).hexdigest()}"', new)
             text = text.replace(block[0], new)
     (folder / LIST).write_text(text, "utf-8")
 

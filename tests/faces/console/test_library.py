@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.node import PROGRAMS
 from tests.process import ROOT
+
 from tools import vendor
 
 STATIC = ROOT / "src/bespeak/faces/console/static"

@@ -247,7 +247,9 @@ def test_own_exchanges_are_kept_without_secrets_and_can_be_used_again(hotel: Con
             page.get_by_label("beds").fill(beds)
             page.keyboard.press("Control+Enter")
             page.wait_for_selector("#exchange[data-status-code]")
-            page.wait_for_function(f"() => JSON.parse(localStorage['bespeak.console.history']).length === {int(beds) - 1}")
+            page.wait_for_function(
+                f"() => JSON.parse(localStorage['bespeak.console.history']).length === {int(beds) - 1}"
+            )
         kept = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
         assert "very-secret" not in kept
         page.goto(f"{hotel.url}#/history")
@@ -281,7 +283,10 @@ PANEL = {
         {
             "kind": "graph",
             "title": "Plan",
-            "nodes": [{"id": "a", "label": "Find a room", "state": "done"}, {"id": "b", "label": "Book it", "state": "failed"}],
+            "nodes": [
+                {"id": "a", "label": "Find a room", "state": "done"},
+                {"id": "b", "label": "Book it", "state": "failed"},
+            ],
             "edges": [["a", "b", "then"]],
         },
     ],
@@ -381,7 +386,7 @@ def test_pages_of_other_sites_and_other_names_of_this_one_get_nothing(hotel: Con
 def test_descriptions_are_text_whatever_they_look_like(crowd: Console) -> None:
     with crowd.page("#/endpoint/QUERY/hostile") as page:
         page.wait_for_selector(".endpoint[data-state=ready]")
-        assert '<script>alert(2)</script>' in page.locator(".lead").inner_text()
+        assert "<script>alert(2)</script>" in page.locator(".lead").inner_text()
         page.keyboard.press("Control+Enter")
         exchange(page, "done")
         page.goto(f"{crowd.url}#/history")

@@ -7,12 +7,12 @@ import hashlib
 import mimetypes
 import re
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from importlib.metadata import version
 from bespeak.app.server.http_pages import Publishing, reach_of
 from bespeak.app.server.settings import HttpAssembly, Settings
 from bespeak.faces import console
