@@ -1,4 +1,4 @@
-"""A real browser for tests of pages: Debian's Chromium, driven by Playwright. `make chromium` installs it where it can."""
+"""A real browser for tests of pages: Chromium, driven by Playwright. `make chromium` installs it where it can."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Check the code of others that the console ships, or update it from packages: `python -m tools.vendor [PACKAGE.tgz...]`.
+"""Check the vendored code of the console, or update it from packages: `python -m tools.vendor [PACKAGE.tgz...]`.
 
-A package is what `npm pack preact htm` writes. The files go into the tree unchanged, so that their sha256 is that of the
-published ones; VENDORED.toml names each with its version and licence.
+A package is what `npm pack preact htm` writes. The files go into the tree unchanged, so that their sha256 is that of
+the published ones; VENDORED.toml names each with its version and licence.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The console in a real browser: every view on a phone and a desk, by day and night, by keyboard, and what is forged."""
+"""The console in a real browser: every view on a phone and a desk, light and dark, by keyboard; what is forged."""
 
 from __future__ import annotations
 
