@@ -18,7 +18,7 @@ from bespeak.checks.naming.task_set import NAMINGS, NamedEndpoint, TaskSet, requ
 from bespeak.contract.endpoint import Endpoint, Semantic
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.matching import EndpointIndex
-from bespeak.contract.matching.needs import stem, words
+from bespeak.contract.matching.needs import read_need, stem
 from bespeak.contract.matching.vectors import Backend
 
 DESCRIPTIONS: Final = ("kept", "removed", "swapped")
@@ -32,7 +32,7 @@ class Option(NamedTuple):
     """What is shown of an endpoint, or of a verb."""
 
     name: str
-    method: str
+    verb: str
     path: str = "/"
     description: str = ""
 
@@ -87,6 +87,8 @@ class Comparison:
     within: str
     difference: float  # accuracy of the first minus that of the second
     interval: tuple[float, float]  # 95 %, bootstrap over endpoints: requests for one endpoint are not independent
+    other_words: float | None  # the difference over requests that do not say the verb of their endpoint
+    other_interval: tuple[float, float] | None
     only_first: int  # requests that only the first condition has right
     only_second: int
     p: float  # McNemar, exact; not corrected for the number of comparisons
@@ -158,7 +160,7 @@ def measure(
         together=together,
         tokens="counted" if all(one.counted for one in outcomes[CONDITIONS[0]]) else "estimated",
         conditions=[_result(condition, found, said) for condition, found in outcomes.items()],
-        comparisons=list(_compare(outcomes, [(at, place) for at, place, _ in tasks], random)),
+        comparisons=list(_compare(outcomes, [(at, place) for at, place, _ in tasks], said, random)),
     )
 
 
@@ -173,9 +175,7 @@ def _options(endpoints: Sequence[NamedEndpoint], other: Sequence[int], condition
     for place, endpoint in enumerate(endpoints):
         source = endpoints[other[place]] if condition.descriptions == "swapped" else endpoint
         description = "" if condition.descriptions == "removed" else source.description
-        name: str = getattr(endpoint, condition.naming)
-        method, _, path = name.partition("_" if condition.naming == "function" else " ")
-        yield Option(name, method, f"/{path.lstrip('/')}", description)
+        yield Option(*endpoint.named(condition.naming), description)
 
 
 def _ask(
@@ -183,21 +183,20 @@ def _ask(
 ) -> _Outcome:
     choices: list[tuple[Choice, tuple[Option, ...]]] = []
 
-    def chosen(shown: tuple[Option, ...], most: int) -> list[Option]:
+    def chosen(shown: tuple[Option, ...], most: int) -> Sequence[int]:
         choices.append((choose(request, shown, most), shown))
-        return [shown[place] for place in choices[-1][0].places[:most]]
+        return choices[-1][0].places[:most]
 
-    found: bool | None = None
+    found, places = None, list(range(len(options)))
     if stages == 2:
-        methods = dict.fromkeys(option.method for option in options)
-        kept = {one.method for one in chosen(tuple(Option(one, one) for one in methods), shortlist)}
-        found = options[right].method in kept
-        options, target = tuple(one for one in options if one.method in kept), options[right]
-    else:
-        target = options[right]
-    best = chosen(options, 1) if len(options) > 1 else list(options)
+        verbs = tuple(Option(verb, verb) for verb in dict.fromkeys(option.verb for option in options))
+        kept = {verbs[place].verb for place in chosen(verbs, shortlist)}
+        found = options[right].verb in kept
+        places = [place for place in places if options[place].verb in kept]
+    # A single endpoint needs no second question.
+    best = chosen(tuple(options[place] for place in places), 1) if len(places) > 1 else range(len(places))
     return _Outcome(
-        is_right=bool(best) and best[0] == target,
+        is_right=any(places[at] == right for at in best),
         verb_found=found,
         is_answered=bool(best),
         tokens=sum(_tokens(choice, request, shown) for choice, shown in choices),
@@ -215,7 +214,7 @@ def _estimate(shown: tuple[Option, ...]) -> int:
 
 
 def _says_verb(request: str, endpoint: NamedEndpoint) -> bool:
-    return stem(endpoint.intent.partition(" ")[0].lower()) in words(request)
+    return stem(endpoint.intent.partition(" ")[0].lower()) in map(stem, read_need(request).words)
 
 
 def _result(condition: Condition, outcomes: Sequence[_Outcome], said: Sequence[bool]) -> Result:
@@ -253,28 +252,49 @@ def mcnemar(only_first: int, only_second: int) -> float:
     return round(min(1.0, 2 * sum(math.comb(total, one) for one in range(least + 1)) / 2**total), 6)
 
 
+class _Bootstrap:
+    """Intervals of mean differences. Drawn are endpoints, since the requests for one have its names in common."""
+
+    def __init__(self, clusters: Sequence[Sequence[int]], random: Random) -> None:
+        self._clusters = [one for one in clusters if one]
+        sizes = [len(one) for one in self._clusters]
+        self._draws = [random.choices(range(len(sizes)), k=len(sizes)) for _ in range(DRAWS)]
+        self._totals = [sum([sizes[one] for one in draw]) for draw in self._draws]
+
+    def __call__(self, gains: Sequence[int]) -> tuple[float, tuple[float, float]] | None:
+        """Return the mean of the gains and its 95 % interval; None without requests."""
+        if not self._clusters:
+            return None
+        sums = [sum([gains[at] for at in cluster]) for cluster in self._clusters]
+        drawn = zip(self._draws, self._totals, strict=True)
+        means = sorted(sum([sums[at] for at in draw]) / total for draw, total in drawn)
+        mean = sum(sums) / sum(map(len, self._clusters))
+        return round(mean, 4), (round(means[DRAWS // 40], 4), round(means[-DRAWS // 40 - 1], 4))
+
+
 def _compare(
-    outcomes: Mapping[Condition, Sequence[_Outcome]], targets: Sequence[tuple[int, int]], random: Random
+    outcomes: Mapping[Condition, Sequence[_Outcome]],
+    targets: Sequence[tuple[int, int]],
+    said: Sequence[bool],
+    random: Random,
 ) -> Iterator[Comparison]:
     groups: dict[tuple[int, int], list[int]] = {}
     for at, target in enumerate(targets):
         groups.setdefault(target, []).append(at)
-    clusters = list(groups.values())
-    sizes = [len(one) for one in clusters]
-    draws = [random.choices(range(len(clusters)), k=len(clusters)) for _ in range(DRAWS)]
-    totals = [sum([sizes[one] for one in draw]) for draw in draws]
+    over_all = _Bootstrap(list(groups.values()), random)
+    over_others = _Bootstrap([[at for at in one if not said[at]] for one in groups.values()], random)
     for (kind, first, second), (one, other, within) in _pairs():
         gains = [a.is_right - b.is_right for a, b in zip(outcomes[one], outcomes[other], strict=True)]
-        sums = [sum(gains[at] for at in cluster) for cluster in clusters]
-        means = sorted(sum([sums[at] for at in draw]) / total for draw, total in zip(draws, totals, strict=True))
+        whole, others = over_all(gains), over_others(gains)
+        assert whole is not None
         better, worse = gains.count(1), gains.count(-1)
         yield Comparison(
-            kind=kind,
-            first=first,
-            second=second,
-            within=within,
-            difference=round(sum(gains) / len(gains), 4),
-            interval=(round(means[DRAWS // 40], 4), round(means[-DRAWS // 40 - 1], 4)),
+            kind,
+            first,
+            second,
+            within,
+            *whole,
+            *(others or (None, None)),
             only_first=better,
             only_second=worse,
             p=mcnemar(better, worse),
@@ -332,7 +352,7 @@ def _endpoint(option: Option) -> Endpoint:
         intent=option.description, actor="agent", outcome="", confidence=1.0, impact="informational", is_idempotent=True
     )
     return Endpoint(
-        method=option.method.upper(),
+        method=option.verb.upper(),
         path=option.path,
         description=option.description,
         semantic=semantic,

@@ -22,7 +22,9 @@ _HTTP: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _FUNCTIONS: Final = ("create", "get", "list", "update", "delete")
 _VERB: Final = re.compile(r"[A-Z]{2,32}")
 _FUNCTION: Final = re.compile(rf"(?:{'|'.join(_FUNCTIONS)})(?:_[a-z][a-z0-9]*)+")
-NAMINGS: Final = ("intent", "http", "function")
+_WRITTEN: Final = ("intent", "http", "function")  # names of an endpoint in a file
+NAMINGS: Final = ("intent", "http-verb", "http", "function")
+"""Ways of naming. `http-verb` has the HTTP method before the path of the intent: only the verb differs."""
 
 
 class NamedEndpoint(NamedTuple):
@@ -33,6 +35,15 @@ class NamedEndpoint(NamedTuple):
     function: str  # create_booking
     description: str
     requests: tuple[str, ...]
+
+    def named(self, naming: str) -> tuple[str, str, str]:
+        """Return the name that is shown, its verb and its path."""
+        if naming == "http-verb":
+            method, path = self.http.partition(" ")[0], self.intent.partition(" ")[2]
+            return f"{method} {path}", method, path
+        name: str = getattr(self, naming)
+        verb, _, rest = name.partition("_" if naming == "function" else " ")
+        return name, verb, f"/{rest.lstrip('/')}"
 
 
 class TaskSet(NamedTuple):
@@ -70,7 +81,7 @@ def _read(table: Table) -> TaskSet:
     if not 2 <= len(rows) <= MOST_ENDPOINTS:
         table.error(WRONG_VALUE, "endpoints", f"a task set has 2 to {MOST_ENDPOINTS} endpoints; got {len(rows)}")
     endpoints = [_read_endpoint(row) for row in rows[:MOST_ENDPOINTS]]
-    for naming in NAMINGS:
+    for naming in _WRITTEN:
         known: set[str] = set()
         for row, endpoint in zip(rows, endpoints, strict=False):
             if (name := getattr(endpoint, naming)) in known:
@@ -82,7 +93,7 @@ def _read(table: Table) -> TaskSet:
 
 
 def _read_endpoint(row: Table) -> NamedEndpoint:
-    names = {name: row.need_text(name) for name in NAMINGS}
+    names = {name: row.need_text(name) for name in _WRITTEN}
     for naming, text in names.items():
         if text and (wanted := _fault(naming, text)):
             row.error(WRONG_VALUE, naming, f"`{naming}` is {brief(text)}, not {wanted}")
