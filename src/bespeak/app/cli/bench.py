@@ -177,6 +177,7 @@ def asking(url: str, model: str, key: str | None = None) -> Choose:
         raise click.UsageError(f"--model-url is {brief(url)}, not an https:// address, or http:// on this machine.")
     headers = {"authorization": f"Bearer {key}"} if key else {}
     client = httpx.Client(headers=headers, timeout=60, transport=httpx.HTTPTransport(retries=2))
+    click.get_current_context().call_on_close(client.close)
 
     def choose(request: str, options: tuple[Option, ...], most: int) -> list[int]:
         shown = {str(number): str(option) for number, option in enumerate(options, 1)}

@@ -20,8 +20,8 @@ _PAGE: Final = """<!doctype html>
 """
 NOTES: Final = (
     "Intervals are 95 %: Wilson for accuracies, bootstrap over endpoints for differences. p is the exact test of "
-    "McNemar, not corrected for the number of comparisons; 0.000 is below 0.0005. Other words: requests that do not say the verb of their "
-    f"endpoint. Two stages: at most {SHORTLIST} verbs are chosen first. Tokens are estimated, 4 bytes for each."
+    "McNemar, not corrected for the number of comparisons; 0.000 is below 0.0005. Other words: requests that do not "
+    f"say the verb of their endpoint. Two stages: at most {SHORTLIST} verbs are chosen first. Tokens are estimated."
 )
 
 
@@ -29,7 +29,8 @@ def facts_of(report: Report) -> str:
     """Return in two sentences what was measured."""
     return (
         f"{report.tasks} requests, {report.endpoints} endpoints, services: {report.services}; "
-        f"matcher {report.matcher}, seed {report.seed}. {report.saying_the_verb} requests say the verb of their endpoint."
+        f"matcher {report.matcher}, seed {report.seed}. "
+        f"{report.saying_the_verb} requests say the verb of their endpoint."
     )
 
 
