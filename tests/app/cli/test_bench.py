@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.app.cli.invoking import invoking
+from tests.language_model import data_of
 from tests.loopback import Asked, Told, json_server
 
 from bespeak.app.cli.bench import bench
@@ -80,12 +81,16 @@ def test_faulty_task_sets_are_shown_with_their_lines(tmp_path: Path) -> None:
         (("--plot", "report.pdf"), "--plot writes .html or .png; got 'report.pdf'"),
         (("--model", "x"), "--model-url and --model go together"),
         (("--model", "x", "--model-url", "http://model.example/v1"), "not an https:// address"),
-        (("--model", "x", "--model-url", "https://m.example", "--api-key-env", "NOT_SET"), "NOT_SET, which is not set"),
         (("--limit", "0"), "0 is not in the range"),
     ],
 )
 def test_wrong_options_are_refused(arguments: tuple[str, ...], message: str) -> None:
     assert message in run(*arguments, code=2).stderr
+
+
+def test_a_key_that_is_not_in_the_environment_is_named() -> None:
+    with pytest.raises(BespeakError, match="environment variable NOT_SET"):
+        run("--model", "x", "--model-url", "https://model.example/v1", "--api-key-env", "NOT_SET")
 
 
 def test_a_language_model_chooses_by_number_and_gets_the_request_as_data(
@@ -97,11 +102,11 @@ def test_a_language_model_chooses_by_number_and_gets_the_request_as_data(
     def answer(given: Asked) -> Told:
         assert given.path == "/v1/chat/completions"
         assert given.headers["authorization"] == "Bearer secret"
-        data = json.loads(given.body["messages"][1]["content"])
+        data = data_of(given.body)
         asked.append(data)
         wanted = "CANCEL" if data["request"] in ("cancel my room", "we won't come") else "BOOK"
         found = [int(number) for number, option in data["options"].items() if wanted in option]
-        return told(f"```json\n{json.dumps({'choice': found})}\n```")
+        return told(json.dumps({"choice": found[: data["at_most"]]}))
 
     with json_server(answer) as address:
         model = ("--model-url", f"{address}/v1", "--model", "stub", "--api-key-env", "MODEL_KEY")
@@ -126,5 +131,5 @@ def test_an_answer_that_cannot_be_used_counts_as_wrong(tasks: Path, tmp_path: Pa
 
 @pytest.mark.parametrize("answer", [Told(b"", 500), Told(b"hello"), Told(b"[]"), Told(b'{"choices": []}')])
 def test_a_provider_that_fails_ends_the_measurement_with_its_reason(tasks: Path, answer: Told) -> None:
-    with json_server(lambda _: answer) as address, pytest.raises(BespeakError, match="gave no answer"):
+    with json_server(lambda _: answer) as address, pytest.raises(BespeakError, match="provider"):
         run("--tasks", tasks, "--model-url", f"{address}/v1", "--model", "stub")
