@@ -49,7 +49,8 @@ def draw(report: Report) -> str:
 
 
 def _accuracies(report: Report) -> Iterator[str]:
-    yield _heading("Accuracy (names, descriptions, stages)", 0.0, 1.0)
+    yield _text(8, "Accuracy, by names, descriptions and number of stages", "bold")
+    yield _heading(0.0, 1.0)
     for one in sorted(report.conditions, key=lambda one: (one.stages, one.descriptions)):
         label = f"{one.naming} {one.descriptions} {one.stages}"
         yield _row(label, (one.accuracy, one.interval, _COLOURS[one.naming]), ends=(0.0, 1.0))
@@ -60,7 +61,7 @@ def _differences(report: Report) -> Iterator[str]:
     ends = (end for one in shown for pair in (one.interval, one.other_interval) for end in pair or ())
     reach = max(0.1, *map(abs, ends))
     yield _text(8, "Accuracy of intent minus that of the other name; grey: requests in other words", "bold")
-    yield _heading("", -reach, reach)
+    yield _heading(-reach, reach)
     for one in shown:
         marks = [(one.difference, one.interval, _COLOURS[one.second.split()[0]])]
         if one.other_words is not None and one.other_interval is not None:
@@ -68,9 +69,9 @@ def _differences(report: Report) -> Iterator[str]:
         yield _row(one.second, *marks, ends=(-reach, reach))
 
 
-def _heading(text: str, low: float, high: float) -> str:
+def _heading(low: float, high: float) -> str:
     ticks = [low + (high - low) * part / 4 for part in range(5)]
-    return _text(8, text, "bold") + "".join(_text(_place(one, (low, high)) - 12, f"{one:.2f}") for one in ticks)
+    return "".join(_text(_place(one, (low, high)) - 12, f"{one:.2f}") for one in ticks)
 
 
 def _row(label: str, *marks: tuple[float, Interval, str], ends: Interval) -> str:
