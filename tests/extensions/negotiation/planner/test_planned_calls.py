@@ -60,6 +60,13 @@ def refund(input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
     return {"refund_id": f"r-{input['id']}"}
 
 
+BRANCHES = [{"id": "b1", "city": "Riga", "lead_id": "c1"}, {"id": "b2", "city": "Oslo", "lead_id": "c2"}]
+
+
+def list_branches(input: dict[str, Any]) -> list[dict[str, Any]]:  # noqa: A002
+    return BRANCHES
+
+
 SHOP: dict[str, Callable[..., Any]] = {
     "LIST /customers -> customers[].id customers[].name customers[].email:e customers[].address.city": list_customers,
     "FETCH /customers/{id} -> id name email:e address.city": fetch_customer,
@@ -67,6 +74,7 @@ SHOP: dict[str, Callable[..., Any]] = {
     "orders[].placed:d next_cursor?": list_orders,
     "FETCH /orders/{id} -> id customer_id product_id total:n placed:d": fetch_order,
     "FETCH /products/{id} -> id title price:n": fetch_product,
+    "LIST /branches -> [].id [].city": list_branches,
     "!REFUND /orders/{id} reason -> refund_id": refund,
 }
 ENDPOINTS = [
@@ -94,6 +102,9 @@ def serve(line: str) -> tuple[Bench, Endpoint]:
 
 @rows(
     "line, sent, answer",
+    # A list at the top level is filtered and picked from like any other.
+    ("FIND /branches city -> branches[].branch_id", {"city": "Oslo"}, {"branches": [{"branch_id": "b2"}]}),
+    ("FETCH /branches branch_id -> city", {"branch_id": "b1"}, {"city": "Riga"}),
     (
         "FIND /orders/large min_total?:n limit?:i -> orders[].id orders[].total:n",
         {"min_total": 50},

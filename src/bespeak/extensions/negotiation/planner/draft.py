@@ -106,10 +106,14 @@ def read_wish(proposal: Endpoint, vocabulary: ServiceNouns, *, is_part: bool = F
         {"properties": {name: {"type": "string"} for name in missing}, "required": missing}, most=50, levels=1
     )
     nouns = [_known(noun, vocabulary) for noun in reversed(resource.nouns[:-1] if is_part else resource.nouns)]
+    if is_reading(proposal.method):
+        nouns = [_begun(one, vocabulary) for one in nouns]
     noun = next((one for one in nouns if one in vocabulary.nouns), resource.noun)
-    givens = tuple(
-        _owned(field, resource, vocabulary) for field in read_inputs(takes, resource, vocabulary, is_proposed=True)
-    )
+    taken = read_inputs(takes, resource, vocabulary, is_proposed=True)
+    named = (vocabulary.row_noun(slot.path) for slot in yields if slot.item is not None and slot.is_container)
+    listed = [_known(one, vocabulary) for one in named if one is not None]
+    also = [one for one in (*_path_terms(resource, taken, vocabulary)[0], *listed) if one in vocabulary.nouns]
+    givens = tuple(_owned(field, resource, vocabulary, also) for field in taken)
     known = PathResource(resource.segments, noun, _known(resource.parent, vocabulary), resource.view, resource.owners)
     reads = is_reading(proposal.method)
     outputs = tuple(replace(one, is_wanted=True) for one in read_outputs(yields, known, vocabulary, is_listing=reads))
@@ -146,12 +150,19 @@ def _known(noun: str, vocabulary: ServiceNouns) -> str:
     return next((tail for tail in (*tails, *other_names(noun)) if tail in vocabulary.nouns), noun)
 
 
-def _owned(field: PlanField, resource: PathResource, vocabulary: ServiceNouns) -> PlanField:
+def _begun(noun: str, vocabulary: ServiceNouns) -> str:
+    """Return the known beginning of an unknown compound, as `order` of `order_total`; else the noun itself."""
+    parts = () if noun in vocabulary.nouns else tuple(noun.split("_"))
+    heads = (join(parts[:at]) for at in range(len(parts) - 1, 0, -1))
+    return next((head for head in heads if head in vocabulary.resources), noun)
+
+
+def _owned(field: PlanField, resource: PathResource, vocabulary: ServiceNouns, also: list[str]) -> PlanField:
     """Let an input without a noun of its own belong to any noun of the path."""
     if field.name in dict(resource.owners):
         return field
     readings = list(field.readings)
-    for noun in dict.fromkeys((*reversed(resource.nouns), _known(resource.noun, vocabulary))):
+    for noun in dict.fromkeys((*reversed(resource.nouns), _known(resource.noun, vocabulary), *also)):
         readings += vocabulary.read_name(field.stems, [noun], field.facts)
     return replace(field, readings=tuple(dict.fromkeys(readings)))
 

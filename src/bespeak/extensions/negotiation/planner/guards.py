@@ -25,6 +25,7 @@ from bespeak.extensions.negotiation.planner.vocabulary import SHARED, ServiceNou
 from bespeak.text.language.sentence import word_set
 
 _UNSAID: Final = 0.6
+_LINK: Final = 0.85
 _QUALIFIED: Final = 0.6
 _EMBEDDED: Final = 0.5
 _NEAR: Final = word_set("around close closest near nearby nearest")  # a distance, which no comparison is
@@ -100,6 +101,8 @@ def _unknown_words(draft: Draft, wish: Wish) -> Iterator[Decision]:
     used |= {word for field in wish.wanted for word in _words(field)}
     used |= {word for call in draft.calls for segment in call.operation.resource.literals for word in segment.stems}
     for word in wish.unknown:
+        if word not in _NEAR and not wish.said.isdisjoint(other_names(word)):
+            continue
         if word in _NEAR or (not local and word not in used):
             doubt = f"Nothing here knows what `{word}` in the path means; say it by an input, or leave it out."
             yield Decision(f"unknown {word}", _QUALIFIED, 0.0, doubt)
@@ -117,12 +120,32 @@ def _unsaid(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Iterator[Deci
     """Doubt a step whose path has a segment that the proposal nowhere mentions."""
     for call in draft.calls:
         operation = call.operation
+        if _is_link(call, draft, wish):
+            yield Decision(f"link {operation.number}", _LINK)
+            continue
         for segment in operation.resource.literals:
             terms = {segment.term, noun_of(segment.stems)} if operation.endpoint.data_class else {segment.term}
             if terms.isdisjoint(wish.said) and segment.term not in vocabulary.common:
                 doubt = f"`{operation.endpoint}` is about `{segment.text}`, which the proposal does not mention."
                 yield Decision(f"unsaid {segment.term}", _UNSAID, 0.0, doubt)
                 break
+
+
+def _is_link(call: PlannedCall, draft: Draft, wish: Wish) -> bool:
+    """Return True if a call lists, for what is given, the keys that a call with only said segments needs."""
+    noun, literals = call.operation.resource.noun, call.operation.resource.literals
+    if noun in wish.said or not any(listing.call is call for listing in draft.listings) or not call.bindings:
+        return False
+    if any(value.calls and not value.givens for _, value in call.bindings):
+        return False
+    if any(segment.term not in wish.said and noun_of(segment.stems) != noun for segment in literals):
+        return False
+    return any(
+        other.is_per_row
+        and all(segment.term in wish.said for segment in other.operation.resource.literals)
+        and any(noun in field.identifies and isinstance(value, RowValue) for field, value in other.bindings)
+        for other in draft.calls
+    )
 
 
 def _anchoring(draft: Draft, wish: Wish) -> Miss | None:
@@ -165,7 +188,7 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
         own = not resource.noun or any(f"_{resource.noun}".endswith(f"_{noun}") for noun in listing.rows.nouns)
         is_field = resource.noun == wish.noun and (resource.is_collection or not wish.part)
         if not own and listing.call is not draft.deed and not is_field:
-            doubt = f"The {listing.rows.dotted} of `{listing.call.operation.endpoint}` may not be all of them."
+            doubt = f"The {listing.rows.text} of `{listing.call.operation.endpoint}` may not be all of them."
             yield Decision(f"embedded {listing.call.number}", _EMBEDDED, 0.0, doubt)
     for field, value in draft.singles:
         if isinstance(value, CallResult) and wish.noun in field.nouns:
@@ -234,6 +257,8 @@ def _detours(draft: Draft, wish: Wish) -> Iterator[Decision]:
             handed = field.identifies - {call.operation.resource.noun}
             if value.calls and handed and not handed & wish.said:
                 noun = min(handed)
+                if any(one.operation.resource.noun in handed for one in draft.calls):
+                    continue  # `_unsaid` has doubted the call that deals with it
                 doubt = f"`{call.operation.endpoint}` would be asked for a {noun}, which the proposal does not mention."
                 yield Decision(f"handed {call.number}", _UNSAID, 0.0, doubt)
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from bespeak.contract.endpoint import IMPACTS, Endpoint
 from bespeak.contract.recipe import Paging
-from bespeak.documents.adoption.naming import CURSORS, LIMITS, OFFSETS, PAGES, join, stems, words
+from bespeak.documents.adoption.naming import CURSORS, LIMITS, OFFSETS, PAGES, join, plural, stems, words
 from bespeak.extensions.negotiation.planner.slot import ITEM, MISSING, Facts, Slot, fit, slots_of
 from bespeak.extensions.negotiation.planner.vocabulary import (
     GENERIC,
@@ -74,7 +74,7 @@ class PlanField:
 
     @cached_property
     def dotted(self) -> str:
-        return ".".join(name for name in self.path if name != ITEM)
+        return ".".join(name for name in self.path if name not in ("", ITEM))
 
     @cached_property
     def lists(self) -> int:
@@ -171,7 +171,12 @@ class OutputRows:
 
     @cached_property
     def dotted(self) -> str:
-        return ".".join(name for name in self.path if name != ITEM)
+        return ".".join(name for name in self.path if name not in ("", ITEM))
+
+    @cached_property
+    def text(self) -> str:
+        """Name for people."""
+        return self.dotted or f"{plural(self.nouns[0])}".replace("_", " ")
 
     @cached_property
     def is_restricted(self) -> bool:
@@ -255,7 +260,23 @@ def make_operation(
             own = resource.noun if noun is None else noun
             nouns = dict.fromkeys([own, *vocabulary.row_nouns(field.item.names)])
             lists.append(OutputRows(field.path, tuple(nouns), tuple(within)))
-    return PlanOperation(number, endpoint, resource, read_inputs(inputs, resource, vocabulary), yields, tuple(lists))
+    takes = read_inputs(inputs, resource, vocabulary)
+    if not lists:
+        yields = _of_key(yields, takes, resource)
+    return PlanOperation(number, endpoint, resource, takes, yields, tuple(lists))
+
+
+def _of_key(yields: tuple[PlanField, ...], takes: tuple[PlanField, ...], resource: PathResource) -> tuple[PlanField, ...]:
+    """Let what is looked up by the id of another thing be its attribute: the salary of `/salaries/{employee_id}`."""
+    keys = [field for field in takes if field.required]
+    nouns = keys[0].identifies - {resource.noun} if len(keys) == 1 else frozenset[str]()
+    if len(nouns) != 1 or keys[0].stems[-1:] != ("id",):
+        return yields
+    own = NounReading(min(nouns), resource.noun)
+    return tuple(
+        replace(field, readings=(*field.readings, own)) if field.term == resource.noun and not field.inner else field
+        for field in yields
+    )
 
 
 def read_inputs(

@@ -99,7 +99,7 @@ class _RecipeWriter:
     def _kept(self, listing: Listing, select: dict[str, Source] | None = None) -> Source:
         return Source(
             kind="previous_step",
-            value=f"{self._names[listing.call]}.{listing.rows.dotted}",
+            value=_joined(f"{self._names[listing.call]}.", listing.rows.dotted),
             where=self._conditions(listing.filters, None),
             sort=None if listing.sort is None else Source(kind="proposal", value=listing.sort.name),
             limit=None if listing.limit is None else Source(kind="proposal", value=listing.limit.name),
@@ -134,10 +134,10 @@ class _RecipeWriter:
         field = value.field
         if value.pick is None:
             return Source(kind=start.kind, value=_joined(f"{start.value}.", field.dotted))
-        rows = ".".join(name for name in field.rows if name != ITEM)
+        rows = ".".join(name for name in field.rows if name not in ("", ITEM))
         return Source(
             kind=start.kind,
-            value=f"{start.value}.{rows}",
+            value=_joined(f"{start.value}.", rows),
             where=self._conditions(value.pick.matches, depth),
             pick="first" if value.pick.is_first else "only",
             get=field.column,
@@ -190,7 +190,7 @@ def explain(draft: Draft, calls: tuple[PlannedCall, ...]) -> tuple[str, ...]:
 
 
 def _listing(listing: Listing, numbers: dict[PlannedCall, int]) -> str:
-    rows = f"the {listing.rows.dotted} of step {numbers[listing.call]}"
+    rows = f"the {listing.rows.text} of step {numbers[listing.call]}"
     kept = _where(listing.filters, numbers)
     order = f", sorted by the input {listing.sort.name}" if listing.sort else ""
     most = f", at most {listing.limit.name} of them" if listing.limit else ""

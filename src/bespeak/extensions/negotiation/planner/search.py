@@ -202,7 +202,7 @@ class PlanSearch:
         """Return a doubt if a list is searched for the name of something else."""
         for field, value in call.bindings:
             if field.term in SEARCHES and isinstance(value, Given) and not value.field.texts & set(rows.nouns):
-                doubt = f"Is `{value.field.name}` something to search {rows.dotted} for?"
+                doubt = f"Is `{value.field.name}` something to search {rows.text} for?"
                 return frozenset((Decision(f"searched {call.number}", _OTHER_TEXT, 2.5, doubt),))
         return frozenset()
 
@@ -349,7 +349,7 @@ class PlanSearch:
         elif operation.resource.view:
             decision = Decision(f"first {about}", 0.8, 0.3)
         else:
-            doubt = f"Which of the {rows.dotted} of `{operation.endpoint}`? Give a key of it."
+            doubt = f"Which of the {rows.text} of `{operation.endpoint}`? Give a key of it."
             decision = Decision(f"first {about}", 0.5, 2.5, doubt)
         return [(CallResult(call, field, Pick(is_first=True)), other | {decision})]
 

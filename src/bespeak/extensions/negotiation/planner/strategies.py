@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from dataclasses import field as member
 from typing import Final
@@ -25,7 +26,7 @@ from bespeak.extensions.negotiation.planner.draft import (
 from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, TIMES, OutputRows, PlanField, PlanOperation
 from bespeak.extensions.negotiation.planner.search import WHOLE, PlanSearch
 from bespeak.extensions.negotiation.planner.slot import ITEM
-from bespeak.extensions.negotiation.planner.vocabulary import other_names
+from bespeak.extensions.negotiation.planner.vocabulary import NounReading, other_names
 from bespeak.text.language.lexicon import meanings
 from bespeak.text.language.operation_class import operation_classes
 
@@ -133,12 +134,47 @@ class ListingSearch:
                 listing = self._fill(called.value, rows, called.decisions)
                 if listing is not None:
                     found.append(listing)
+        found = found or self._bridged()
 
         def rank(one: Listing) -> tuple[int, float, int]:
             cost = cost_of(one.calls, one.decisions) - self._search.covered(one.calls)
             return -len(one.givens), cost, one.call.number
 
         return sorted(found, key=rank)[:_KEPT]
+
+    def _bridged(self) -> list[Listing]:
+        """Return lists of other things, each of which is the key to one that is wanted: invoices by order."""
+        found: list[Listing] = []
+        seen: set[tuple[int, str]] = set()
+        search, table = self._search, self._table
+        for _, single, field in search.providers(table.columns[0]) if table.columns else ():
+            if field.lists or single.resource.noun not in table.nouns or single.resource.is_collection:
+                continue
+            keys = frozenset[str]().union(*(one.identifies for one in single.required))
+            for noun in sorted(keys.difference(table.nouns)):
+                for operation, rows in self._key_lists(noun):
+                    own = noun in rows.nouns
+                    place = operation.number, rows.dotted
+                    if place in seen or operation.impact or ITEM in rows.path or not search.allows(operation):
+                        continue
+                    seen.add(place)
+                    doubt = "" if own else f"The same {table.nouns[0]} may be listed more than once."
+                    via = Decision(f"via {operation.number}", 0.95 if own else 0.6, 0.5, doubt)
+                    for called in search.call(operation, search.given, self._depth - 1, rows.nouns[0]):
+                        assert isinstance(called.value, CallResult)
+                        listing = self._fill(called.value, rows, called.decisions | {via})
+                        if listing is not None and any(one.is_per_row and one.calls for _, one in listing.columns):
+                            found.append(listing)
+        return found
+
+    def _key_lists(self, noun: str) -> Iterator[tuple[PlanOperation, OutputRows]]:
+        """Yield the lists whose rows have the id of a noun as a column, those of the noun itself first."""
+        index = self._search.index
+        for operation, rows in index.listing.get(noun, ()):
+            if any(noun in one.identifies for one in rows.fields):
+                yield operation, rows
+        for operation, field in index.yielding.get(NounReading(noun, "id"), ()):
+            yield from ((operation, rows) for rows in operation.lists if rows.path == field.rows)
 
     def _drivers(self) -> list[tuple[PlanOperation, OutputRows]]:
         found: dict[tuple[int, str], tuple[int, PlanOperation, OutputRows]] = {}

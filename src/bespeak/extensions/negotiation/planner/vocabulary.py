@@ -20,7 +20,7 @@ COLLECTIVE: Final = word_set("collection data detail entry history info list log
 WRAPPERS: Final = word_set(
     "body content datum data document edge element entity entry hit item list member node object output page payload "
     "record response result row value"
-)
+) | {""}
 """Containers that say nothing about what they contain."""
 GENERIC: Final = word_set(
     "category code color country currency date external first format id key kind language last level locale mode name "
