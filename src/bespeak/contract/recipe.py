@@ -22,7 +22,7 @@ PICKS: Final = ("all", "first", "only")
 there are several.
 """
 REDUCTIONS: Final = ("count", "sum", "min", "max", "average")
-"""What is made of the values of a list. Elements without a value do not count; of none there is only a count and a sum."""
+"""What is made of a list. Elements without a value do not count; of none there is only a count and a sum."""
 _DEEPEST: Final = 8  # maximum number of sources inside each other
 
 
@@ -46,7 +46,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A value, and in this order: its `default`, the rows to keep, their order, how many, which, their shape or what they add up to."""
+    """A value, and in this order: its `default`, the rows to keep, their order, how many, which, their shape or sum."""
 
     kind: str
     value: Any = ""

@@ -10,7 +10,17 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.recipe import REDUCTIONS, Compensation, Condition, Paging, Recipe, RecipeStep, Retry, Source, constant
+from bespeak.contract.recipe import (
+    REDUCTIONS,
+    Compensation,
+    Condition,
+    Paging,
+    Recipe,
+    RecipeStep,
+    Retry,
+    Source,
+    constant,
+)
 from bespeak.errors import ContractError
 from bespeak.runtime.functions.annotations import dump_foreign
 
@@ -54,7 +64,8 @@ class Traced:
         order = ("where", "sort", "limit", "first")
         done = {"where": source.where, "sort": source.sort, "limit": source.limit, "first": source.pick != "all"}
         later = order[order.index("first" if method == "only" else method) + 1 :]
-        if source.get or source.reduce or source.select is not None or done["first"] or any(done[name] for name in later):
+        ended = source.get or source.reduce or source.select is not None or done["first"]
+        if ended or any(done[name] for name in later):
             order_text = "a recipe keeps, sorts, limits and picks rows in this order, then takes fields or shapes them"
             raise ContractError(f"`{method}` comes too late: {order_text}. Let an endpoint do the rest")
         return Traced(replace(source, **change))

@@ -2,7 +2,8 @@
 
 Names are texts unless a letter follows: `i` integer, `n` number, `b` boolean, `d` date, `t` date and time, `e` e-mail,
 `u` UUID, `o` any object, `*` any value. `[]` after the letter is a list of them, `=a|b` lists the values allowed,
-`?` after a name makes it optional, `==v` is a default. An output of `[].x` is a list at the top level. `~` before the verb is reversible, `!` irreversible.
+`?` after a name makes it optional, `==v` is a default. An output of `[].x` is a list at
+the top level. `~` before the verb is reversible, `!` irreversible.
 """
 
 from __future__ import annotations

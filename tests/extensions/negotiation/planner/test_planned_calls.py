@@ -102,6 +102,25 @@ def serve(line: str) -> tuple[Bench, Endpoint]:
 
 @rows(
     "line, sent, answer",
+    # What is made of all rows reads all pages.
+    ("COUNT /customers/{customer_id}/orders -> order_count:i", {"customer_id": "c1"}, {"order_count": 2}),
+    (
+        "SUMMARIZE /customers/{customer_id}/orders -> total_total:n average_total:n max_total:n",
+        {"customer_id": "c1"},
+        {"total_total": 85.0, "average_total": 42.5, "max_total": 55.0},
+    ),
+    ("COUNT /branches -> count:i", {}, {"count": 2}),
+    # The word of the path gives the order, and its end.
+    (
+        "FETCH /customers/{customer_id}/latest-order -> order_id placed:d",
+        {"customer_id": "c1"},
+        {"order_id": "o3", "placed": "2026-03-09"},
+    ),
+    (
+        "FIND /orders/largest limit:i -> orders[].id orders[].total:n",
+        {"limit": 1},
+        {"orders": [{"id": "o2", "total": 80.0}]},
+    ),
     # A list at the top level is filtered and picked from like any other.
     ("FIND /branches city -> branches[].branch_id", {"city": "Oslo"}, {"branches": [{"branch_id": "b2"}]}),
     ("FETCH /branches branch_id -> city", {"branch_id": "b1"}, {"city": "Riga"}),

@@ -9,9 +9,10 @@ from math import prod
 from typing import Any, Final, NamedTuple
 
 from bespeak.contract.endpoint import IMPACTS, Endpoint
-from bespeak.documents.adoption.naming import join, stems
+from bespeak.documents.adoption.naming import join, plural, stems
 from bespeak.extensions.negotiation.plan import Miss
 from bespeak.extensions.negotiation.planner.operation import (
+    TIMES,
     OutputRows,
     PlanField,
     PlanOperation,
@@ -35,16 +36,55 @@ MOST_FIELDS: Final = 200  # most fields of a proposed input or output
 _LEVELS: Final = 5
 
 
+NUMBERS: Final = ("integer", "number")
+_ANY: Final = "any"
+_TIME: Final = "time"
+
+
+class Superlative(NamedTuple):
+    """A phrase such as `cheapest` or `top-rated`: which end of an order, by which attributes."""
+
+    words: frozenset[str]
+    is_most: bool
+    attributes: frozenset[str]
+
+    def column(self, rows: OutputRows, wanted: tuple[PlanField, ...]) -> tuple[PlanField | None, float]:
+        """Return the column that orders the rows, and how sure it is; of several the one that is wanted."""
+        plain = [one for one in rows.fields if one.lists == 1 and not one.inner and not one.identifies]
+        if _TIME in self.attributes:
+            found = [one for one in plain if one.facts.format in TIMES or one.term == "year"]
+        else:
+            numbers = [one for one in plain if one.facts.kind in NUMBERS]
+            found = [one for one in numbers if _ANY in self.attributes or self.attributes & set(one.stems)]
+        names = {one.term for one in wanted}
+        for chosen in (found, [one for one in found if one.term in names]):
+            if len(chosen) == 1:
+                return chosen[0], 0.95
+        return (found[0], 0.6) if found else (None, 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class WantedTable:
+    """A wanted list, or a list from which wanted fields are made."""
+
     path: tuple[str, ...]
     nouns: tuple[str, ...]
     columns: tuple[PlanField, ...]
-    is_renamed: bool = False  # True if the service does not know its name, so that it may mean something else
+    doubt: str = ""  # why it may mean something else; empty if nothing is open
+    way: str = ""  # `first` for the fields of one row, `reduce` for `reduced`; empty for the list itself
+    order: Superlative | None = None
+    reduced: tuple[tuple[PlanField, str, PlanField | None], ...] = ()  # fields, each with how and of which column
 
     @property
     def text(self) -> str:
+        if not self.path:
+            return ", ".join(field.text for field in self.made)
         return ".".join(self.path).replace(f".{ITEM}", ITEM)
+
+    @property
+    def made(self) -> tuple[PlanField, ...]:
+        """Fields that a proposal wants of it."""
+        return tuple(field for field, *_ in self.reduced) or self.columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +114,7 @@ class Wish:
 
     @property
     def wanted(self) -> list[PlanField]:
-        return [*self.singles, *(field for table in self.tables for field in table.columns)]
+        return [*self.singles, *(field for table in self.tables for field in table.made)]
 
     @property
     def is_effect(self) -> bool:
@@ -174,9 +214,10 @@ def _table(field: PlanField, outputs: tuple[PlanField, ...], noun: str, vocabula
     if is_own:
         nouns.append(noun)
     columns = [one for one in outputs if one.rows == field.path and not (one.inner and one.item is None)]
-    return WantedTable(
-        field.path, tuple(dict.fromkeys(nouns)), tuple(columns), is_own and not f"_{noun}".endswith(f"_{named}")
-    )
+    doubt = ""
+    if is_own and not f"_{noun}".endswith(f"_{named}"):
+        doubt = f"Nothing here is called `{'.'.join(field.path)}`; are they the {plural(noun)}?"
+    return WantedTable(field.path, tuple(dict.fromkeys(nouns)), tuple(columns), doubt)
 
 
 def _said(
@@ -369,14 +410,14 @@ class Listing:
     rows: OutputRows
     columns: tuple[tuple[PlanField, Value], ...]
     filters: tuple[KeyMatch, ...] = ()
-    sort: PlanField | None = None
+    sort: PlanField | str | None = None  # an input that names columns, or such a name
     limit: PlanField | None = None
     decisions: frozenset[Decision] = frozenset()
     weakest: float = 1.0  # likeness of the column that fits least
 
     @cached_property
     def givens(self) -> frozenset[str]:
-        ordering = {one.name for one in (self.sort, self.limit) if one}
+        ordering = {one.name for one in (self.sort, self.limit) if isinstance(one, PlanField)}
         return self.call.givens.union(ordering, *(value.givens for value in self.values))
 
     @cached_property

@@ -22,7 +22,7 @@ from bespeak.extensions.negotiation.planner.draft import (
 from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, PlanField
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.vocabulary import SHARED, ServiceNouns, noun_of, other_names
-from bespeak.text.language.sentence import word_set
+from bespeak.text.language.sentence import listed, word_set
 
 _UNSAID: Final = 0.6
 _LINK: Final = 0.85
@@ -77,6 +77,8 @@ def _covered(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> set[str]:
             found |= {field.term, *field.stems, *field.nouns} - {"id"}  # any key is an id: ids in a path must be given
     for listing in draft.listings:
         found |= {*listing.rows.nouns}
+        if listing.table.order is not None:
+            found |= listing.table.order.words
         for one in listing.filters:
             found |= {*one.column.stems, *(reading.noun for reading in one.column.readings)}
     for name in draft.givens:
@@ -100,6 +102,9 @@ def _unknown_words(draft: Draft, wish: Wish) -> Iterator[Decision]:
     used = {word for value in _values(draft) if isinstance(value, CallResult) for word in value.field.stems}
     used |= {word for field in wish.wanted for word in _words(field)}
     used |= {word for call in draft.calls for segment in call.operation.resource.literals for word in segment.stems}
+    used = used.union(
+        listed("overviews"), *(listing.table.order.words for listing in draft.listings if listing.table.order)
+    )
     for word in wish.unknown:
         if word not in _NEAR and not wish.said.isdisjoint(other_names(word)):
             continue
@@ -120,6 +125,8 @@ def _unsaid(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Iterator[Deci
     """Doubt a step whose path has a segment that the proposal nowhere mentions."""
     for call in draft.calls:
         operation = call.operation
+        if any(listing.call is call and listing.table.doubt for listing in draft.listings):
+            continue  # asked already
         if _is_link(call, draft, wish):
             yield Decision(f"link {operation.number}", _LINK)
             continue
@@ -203,9 +210,8 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
 
 def _restricted(draft: Draft, wish: Wish) -> Iterator[Decision]:
     for listing in draft.listings:
-        if listing.table.is_renamed:
-            doubt = f"Nothing here is called `{listing.table.text}`; are they the {listing.rows.nouns[0]}s?"
-            yield Decision(f"renamed {listing.call.number}", _UNSAID, 0.0, doubt)
+        if listing.table.doubt:
+            yield Decision(f"renamed {listing.call.number}", _UNSAID, 0.0, listing.table.doubt)
         keys = dict(wish.resource.owners) if wish.resource.is_collection else {}
         for one in listing.filters:
             own = one.column.identifies & set(listing.rows.nouns)

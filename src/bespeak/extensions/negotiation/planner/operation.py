@@ -266,7 +266,9 @@ def make_operation(
     return PlanOperation(number, endpoint, resource, takes, yields, tuple(lists))
 
 
-def _of_key(yields: tuple[PlanField, ...], takes: tuple[PlanField, ...], resource: PathResource) -> tuple[PlanField, ...]:
+def _of_key(
+    yields: tuple[PlanField, ...], takes: tuple[PlanField, ...], resource: PathResource
+) -> tuple[PlanField, ...]:
     """Let what is looked up by the id of another thing be its attribute: the salary of `/salaries/{employee_id}`."""
     keys = [field for field in takes if field.required]
     nouns = keys[0].identifies - {resource.noun} if len(keys) == 1 else frozenset[str]()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice, product
 from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.recipe import Condition, Paging, Recipe, RecipeStep, Source, constant
 from bespeak.extensions.negotiation.plan import CERTAIN, PLAUSIBLE, Impossible, Miss, Plan
+from bespeak.extensions.negotiation.planner.aggregate import ordered_wish, reduced_wish
 from bespeak.extensions.negotiation.planner.draft import (
     CallResult,
     Decision,
@@ -22,6 +24,7 @@ from bespeak.extensions.negotiation.planner.draft import (
     PlannedCall,
     RowValue,
     Value,
+    Wish,
     matches_of,
     read_wish,
 )
@@ -54,7 +57,8 @@ class _RecipeWriter:
         for field, value in self._draft.singles:
             _put(output, field.path, self._source(value, None))
         for listing in self._draft.listings:
-            _put(output, listing.table.path, self._listed(listing))
+            for path, source in self._made(listing):
+                _put(output, path, source)
         digest = hashlib.sha256(f"{proposal.method} {proposal.path}".encode()).hexdigest()[:12]
         recipe = Recipe(
             name=f"{proposal.method.lower()}-{digest}",
@@ -85,7 +89,7 @@ class _RecipeWriter:
         listed = [listing for listing in self._draft.listings if listing.call is call]
         limited = any(field.name.lower().endswith(("limit", "size", "per_page")) for field, _ in call.bindings)
         # Rows that are filtered, sorted or cut here must all be known.
-        asked = limited and any(not (one.filters or one.sort or one.limit) for one in listed)
+        asked = limited and any(not (one.filters or one.sort or one.limit or one.table.way) for one in listed)
         results = (value for value in self._draft.values if isinstance(value, CallResult) and value.call is call)
         return pages if (listed and not asked) or any(map(matches_of, results)) else None
 
@@ -101,10 +105,25 @@ class _RecipeWriter:
             kind="previous_step",
             value=_joined(f"{self._names[listing.call]}.", listing.rows.dotted),
             where=self._conditions(listing.filters, None),
-            sort=None if listing.sort is None else Source(kind="proposal", value=listing.sort.name),
+            sort=constant(listing.sort)
+            if isinstance(listing.sort, str)
+            else None
+            if listing.sort is None
+            else Source(kind="proposal", value=listing.sort.name),
             limit=None if listing.limit is None else Source(kind="proposal", value=listing.limit.name),
             select=select,
         )
+
+    def _made(self, listing: Listing) -> Iterator[tuple[tuple[str, ...], Source]]:
+        """Yield what is made of a list, each with its path in the output."""
+        if not listing.table.way:
+            yield listing.table.path, self._listed(listing)
+            return
+        rows, columns = self._kept(listing), dict(listing.columns)
+        for field, way, column in listing.table.reduced or ((one, "", one) for one in listing.table.columns):
+            value = columns[column] if column is not None else None
+            get = value.field.column if isinstance(value, RowValue) else ""
+            yield field.path, replace(rows, get=get, reduce=way, pick="all" if way else "first")
 
     def _listed(self, listing: Listing) -> Source:
         walked = [call for call, found in self._rows.items() if found[0] is listing]
@@ -192,9 +211,18 @@ def explain(draft: Draft, calls: tuple[PlannedCall, ...]) -> tuple[str, ...]:
 def _listing(listing: Listing, numbers: dict[PlannedCall, int]) -> str:
     rows = f"the {listing.rows.text} of step {numbers[listing.call]}"
     kept = _where(listing.filters, numbers)
-    order = f", sorted by the input {listing.sort.name}" if listing.sort else ""
+    by = listing.sort if isinstance(listing.sort, str) else f"the input {listing.sort.name}" if listing.sort else ""
+    order = f", sorted by {by}" if by else ""
     most = f", at most {listing.limit.name} of them" if listing.limit else ""
     columns = [f"{field.name} = {_value(value, numbers)}" for field, value in listing.columns]
+    if listing.table.reduced:
+        made = (
+            f"{field.name} = the {way}{f' of {column.name}' if column else ''}"
+            for field, way, column in listing.table.reduced
+        )
+        return f"Result: {'; '.join(made)} of {rows}{kept}."
+    if listing.table.way:
+        return f"Result: the first of {rows}{kept}{order}, with {'; '.join(columns)}."
     return f"Result: {listing.table.text} are {rows}{kept}{order}{most}, each with {'; '.join(columns)}."
 
 
@@ -242,20 +270,38 @@ class Planner:
     ) -> Plan | Impossible:
         """Return the best plan of at most `depth` steps that are `usable`, or what no plan covers; always the same."""
         until = self._clock() + _SECONDS
-        found: list[Impossible] = []
-        for is_part in (False, True):
-            wish = read_wish(proposal, self._index.vocabulary, is_part=is_part)
+        first: Plan | Impossible | None = None
+        for wish in self._wishes(proposal):
             if isinstance(wish, Miss):
-                return Impossible(misses=(wish,))
+                return first or Impossible(misses=(wish,))
             search = PlanSearch(self._index, wish, usable, expansions, lambda: self._clock() > until)
             planned = _PlanAttempt(search, min(depth, _STEPS)).run()
-            if isinstance(planned, Plan):
+            if isinstance(planned, Plan) and planned.is_certain:
                 return planned
-            found.append(planned)
+            if first is None or (isinstance(planned, Plan) and not isinstance(first, Plan)):
+                first = planned
             expansions = search.left
-            if wish.is_effect or not wish.resource.is_collection or len(wish.resource.nouns) < 2:
-                break
-        return found[0]
+        assert first is not None
+        return first
+
+    def _wishes(self, proposal: Endpoint) -> Iterator[Wish | Miss]:
+        """Yield what a proposal may mean, likelier ones first."""
+        index = self._index
+        wish = read_wish(proposal, index.vocabulary)
+        if isinstance(wish, Miss):
+            yield wish
+            return
+        ordered = ordered_wish(wish, index.vocabulary)
+        if ordered is not None:
+            yield ordered
+        yield wish
+        if wish.is_effect:
+            return
+        reduced = reduced_wish(wish, index)
+        if reduced is not None:
+            yield reduced
+        if wish.resource.is_collection and len(wish.resource.nouns) > 1:
+            yield read_wish(proposal, index.vocabulary, is_part=True)
 
 
 class _PlanAttempt:

@@ -8,7 +8,7 @@ from dataclasses import field as member
 from typing import Final
 
 from bespeak.documents.adoption.naming import CURSORS, LIMITS, join
-from bespeak.extensions.negotiation.plan import Miss
+from bespeak.extensions.negotiation.plan import CERTAIN, Miss
 from bespeak.extensions.negotiation.planner.draft import (
     CallResult,
     Decision,
@@ -134,7 +134,9 @@ class ListingSearch:
                 listing = self._fill(called.value, rows, called.decisions)
                 if listing is not None:
                     found.append(listing)
-        found = found or self._bridged()
+        required = {field.name for field in self._search.wish.givens if field.required}
+        if not any(required <= listing.givens for listing in found):
+            found += self._bridged()
 
         def rank(one: Listing) -> tuple[int, float, int]:
             cost = cost_of(one.calls, one.decisions) - self._search.covered(one.calls)
@@ -194,7 +196,8 @@ class ListingSearch:
             return -hits, unsaid, len(operation.required), operation.number
 
         ranked = sorted(found.values(), key=lambda one: rank(*one))
-        return [(operation, rows) for hits, operation, rows in ranked if hits][:_DRIVERS]
+        wanted = bool(self._table.columns)
+        return [(operation, rows) for hits, operation, rows in ranked if hits or not wanted][:_DRIVERS]
 
     def _fill(self, result: CallResult, rows: OutputRows, decided: frozenset[Decision]) -> Listing | None:
         scope = self._search.row_scope(rows)
@@ -209,6 +212,8 @@ class ListingSearch:
                 columns.append((need, RowValue(field)))
                 weakest = min(weakest, score)
                 continue
+            if self._table.way:
+                return None  # of one row, or of all, only what the rows have
             options = self._search.value(need, scope, self._depth - 1)
             if need.identifies & set(self._table.nouns):
                 options = [
@@ -230,11 +235,20 @@ class ListingSearch:
             Listing(self._table, result.call, rows, tuple(columns), (), None, None, frozenset(decisions), weakest)
         )
 
-    def _local(self, listing: Listing) -> Listing:
+    def _local(self, listing: Listing) -> Listing | None:
         """Turn inputs that are left over into filters, an order and a limit of the rows."""
         filters: list[KeyMatch] = []
         decisions = set(listing.decisions)
-        sort = None
+        sort: PlanField | str | None = None
+        order = listing.table.order
+        if order is not None:
+            column, sure = order.column(listing.rows, listing.table.columns)
+            if column is None:
+                return None
+            sort = f"{'-' if order.is_most else ''}{column.column}"
+            words = " ".join(sorted(order.words))
+            doubt = "" if sure > CERTAIN else f"Is `{words}` by `{column.column}`? Say by what, or take it as an input."
+            decisions.add(Decision(f"order {listing.call.number}", sure, 0.2, doubt))
         for given in self._search.wish.givens:
             if given.name in listing.givens or given.term in LIMITS:
                 continue
@@ -242,18 +256,23 @@ class ListingSearch:
             # `-` before the name of a column reverses the order.
             names_columns = values is not None and all(str(value).lstrip("-") in columns for _, value in values)
             if given.term in SORTS and names_columns:
-                sort = given
+                sort = sort or given
             else:
                 made = self._filter(given, listing.rows) or self._related(given, listing, decisions)
                 if made is not None:
                     filters.append(made)
                     decisions.add(Decision(f"filter {given.name}", 1.0, 0.2))
         call = listing.call
-        if filters or sort:
+        if filters or sort or listing.table.way:
             call = self._search.unlimited(call)
             decisions |= self._scanned(call)
         givens = (field for field in self._search.wish.givens if field.term in LIMITS and field.name not in call.givens)
         limit = next((field for field in givens if field.facts.kind in ("integer", "")), None)
+        if listing.table.way:
+            limit = None
+        elif order is not None and limit is None:
+            doubt = "All of them would be listed, in this order; add an input `limit`, or ask for the fields of one."
+            decisions.add(Decision(f"unlimited {listing.call.number}", 0.6, 0.0, doubt))
         return replace(
             listing, call=call, filters=tuple(filters), sort=sort, limit=limit, decisions=frozenset(decisions)
         )
