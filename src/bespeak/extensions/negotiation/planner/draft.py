@@ -116,6 +116,22 @@ class Wish:
     def wanted(self) -> list[PlanField]:
         return [*self.singles, *(field for table in self.tables for field in table.made)]
 
+    @cached_property
+    def below(self) -> frozenset[str]:
+        """Terms of whole segments behind a parameter, which name a part of the thing that it identifies."""
+        found: set[str] = set()
+        behind = False
+        for segment in self.resource.segments:
+            found |= {segment.term, noun_of(segment.stems)} if behind else set()
+            behind = behind or bool(segment.parameter)
+        return frozenset(found)
+
+    @cached_property
+    def heads(self) -> frozenset[str]:
+        """Beginnings of the compound that the path ends with: a seat of `/flight-seats` is booked with its flight."""
+        last = self.resource.literals[-1].stems if self.resource.literals else ()
+        return frozenset(join(last[:end]) for end in range(1, len(last)))
+
     @property
     def is_effect(self) -> bool:
         return not is_reading(self.endpoint.method)

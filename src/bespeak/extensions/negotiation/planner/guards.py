@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from bespeak.documents.adoption.naming import CURSORS, LIMITS, stems
+from bespeak.documents.adoption.naming import CURSORS, LIMITS, join, stems
 from bespeak.extensions.negotiation.plan import Miss
 from bespeak.extensions.negotiation.planner.draft import (
     CallResult,
@@ -19,7 +19,7 @@ from bespeak.extensions.negotiation.planner.draft import (
     Wish,
     matches_of,
 )
-from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, PlanField
+from bespeak.extensions.negotiation.planner.operation import MORE, NEXT, PLACES, SORTS, PlanField
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.vocabulary import SHARED, ServiceNouns, noun_of, other_names
 from bespeak.text.language.sentence import listed, word_set
@@ -38,10 +38,12 @@ def judge(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Draft | Miss:
     for field in wish.givens:
         if field.required and field.name not in draft.givens:
             return Miss(field=field.name, reason=f"No endpoint makes use of the input `{field.name}` for this.")
-    covered = _covered(draft, wish, vocabulary)
-    ignored = next((term for term in wish.must if term not in covered), None)
-    if ignored is not None:
-        return Miss(field=wish.endpoint.path, reason=f"Nothing that yields these fields deals with `{ignored}`.")
+    literal = _literals(draft)
+    covered = literal | _inputs(draft, wish, vocabulary)
+    for term in wish.must:
+        names = {term, *other_names(term)}
+        if names.isdisjoint(literal if term in wish.below else covered):
+            return Miss(field=wish.endpoint.path, reason=f"Nothing that yields these fields deals with `{term}`.")
     miss = _anchoring(draft, wish)
     if miss is not None:
         return miss
@@ -67,27 +69,42 @@ def _unused_options(draft: Draft, wish: Wish) -> Iterator[Decision]:
             yield Decision(f"unused {field.name}", 0.6, 0.5, doubt)
 
 
-def _covered(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> set[str]:
-    """Return the words of the path that a plan deals with."""
+def _literals(draft: Draft) -> set[str]:
+    """Return the words that a plan deals with by paths, lists and columns."""
     found: set[str] = set()
     for call in draft.calls:
         for segment in call.operation.resource.literals:
             found |= {segment.term, noun_of(segment.stems)}
-        for field, _ in call.bindings:
-            found |= {field.term, *field.stems, *field.nouns} - {"id"}  # any key is an id: ids in a path must be given
+        for _, value in call.bindings:
+            if isinstance(value, CallResult | RowValue):
+                found |= value.field.identifies
     for listing in draft.listings:
         found |= {*listing.rows.nouns}
         if listing.table.order is not None:
             found |= listing.table.order.words
-        for one in listing.filters:
-            found |= {*one.column.stems, *(reading.noun for reading in one.column.readings)}
-    for name in draft.givens:
-        field = next(one for one in wish.givens if one.name == name)
-        found |= {*field.stems, *(reading.noun for reading in vocabulary.read_name(field.stems, [], field.facts))}
     for field, value in draft.outputs:
         if isinstance(value, CallResult | RowValue) and not value.field.identifies:
             found |= _words(value.field) & _words(field)
-    return found.union(*(other_names(term) for term in found))
+    return found
+
+
+def _inputs(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> set[str]:
+    """Return the words that a plan deals with by what it sends and compares."""
+    found: set[str] = set()
+    sent = [field for call in draft.calls for field, _ in call.bindings]
+    sent += [one.column for listing in draft.listings for one in listing.filters]
+    for field in sent:
+        found |= {*_parts_of(field), *field.nouns} - {"id"}  # any key is an id: ids in a path must be given
+    for field in wish.givens:
+        if field.name in draft.givens:
+            found |= _parts_of(field)
+            found |= {reading.noun for reading in vocabulary.read_name(field.stems, [], field.facts)}
+    return found
+
+
+def _parts_of(field: PlanField) -> set[str]:
+    """Return what a name begins with, and its last word: `updateDraftIfNeeded` says nothing about a draft."""
+    return {join(field.stems[:end]) for end in range(1, len(field.stems) + 1)} | {*field.stems[-1:]}
 
 
 def _words(field: PlanField) -> set[str]:
@@ -166,16 +183,18 @@ def _anchoring(draft: Draft, wish: Wish) -> Miss | None:
         for field, value in listing.columns:
             if not (value.givens or value.is_per_row):
                 return Miss(field=field.text, reason="It would be the same in every row, whatever is given.")
-    if not any(field.required and field.term not in LIMITS | SORTS for field in wish.givens):
+    aside = LIMITS | SORTS | PLACES | CURSORS
+    telling = {field.name for field in wish.givens if field.term not in aside}
+    if not any(field.required and field.name in telling for field in wish.givens):
         return None
     # Calls whose rows are chosen by something given or by another row.
     anchored = {listing.call for listing in draft.listings if listing.filters}
     for value in draft.values:
         picked = [match.value for match in matches_of(value)]
-        if isinstance(value, CallResult) and any(one.givens or one.is_per_row for one in picked):
+        if isinstance(value, CallResult) and any(one.givens & telling or one.is_per_row for one in picked):
             anchored.add(value.call)
     for call in draft.calls:
-        if not (call.givens or call.is_per_row or call in anchored):
+        if not (call.givens & telling or call.is_per_row or call in anchored):
             reason = f"`{call.operation.endpoint}` does not depend on what is given."
             return Miss(field=wish.endpoint.path, reason=reason, nearest=call.operation.endpoint)
     return None
@@ -193,6 +212,13 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
     for listing in draft.listings:
         resource = listing.call.operation.resource
         own = not resource.noun or any(f"_{resource.noun}".endswith(f"_{noun}") for noun in listing.rows.nouns)
+        container = listing.rows.path[:-1]
+        marks = (one.term for one in listing.call.operation.outputs if container and one.path[:-1] == container)
+        if not (NEXT | MORE).isdisjoint(marks) and not listing.table.doubt:
+            doubt = f"`{listing.call.operation.endpoint}` shows only the first page of {listing.rows.text}."
+            yield Decision(f"first page {listing.call.number}", _EMBEDDED, 0.0, doubt)
+        if any(one.about.startswith("via ") and one.doubt for one in listing.decisions):
+            continue  # asked already
         is_field = resource.noun == wish.noun and (resource.is_collection or not wish.part)
         if not own and listing.call is not draft.deed and not is_field:
             doubt = f"The {listing.rows.text} of `{listing.call.operation.endpoint}` may not be all of them."

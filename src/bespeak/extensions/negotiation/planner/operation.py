@@ -105,6 +105,13 @@ class PlanField:
         return self.facts.format == "uuid" or not {"uuid", "guid"}.isdisjoint(words(self.name))
 
     @cached_property
+    def roles(self) -> list[NounReading]:
+        """Readings, and those of a name by its parts: `author_name` may be the name of an author."""
+        parts = [(*stems(one.attribute),) for one in self.readings]
+        cuts = ((join(words[:at]), join(words[at:])) for words in parts for at in range(1, len(words)))
+        return list(dict.fromkeys((*self.readings, *(NounReading(*cut) for cut in cuts))))
+
+    @cached_property
     def tells(self) -> frozenset[str]:
         """Nouns of which it tells one from the others, by id or otherwise."""
         return self.identifies.union(reading.noun for reading in self.readings if reading.attribute in KEYS)
@@ -156,7 +163,7 @@ NEXT: Final = word_set(
 )
 PLACES: Final = word_set("before ending_before from offset page page_number skip start start_at start_index")
 """Inputs that choose a page by its place."""
-_MORE: Final = word_set("has_more has_next_page more")  # outputs that say whether a further page exists
+MORE: Final = word_set("has_more has_next_page more")  # outputs that say whether a further page exists
 SORTS: Final = word_set("order order_by ordering sort sort_by")
 TIMES: Final = word_set("date date-time time")  # formats of times; `from` of such a format is a bound, not a place
 _SECOND_IDS: Final = word_set("guid uid uuid")
@@ -225,7 +232,7 @@ class PlanOperation:
                 is_link = cursor.facts.format in ("uri", "url")
                 if named and not is_link and fit(field.facts, cursor.facts):
                     return Paging(parameter=field.name, cursor=cursor.dotted, items=items)
-        more = next((one.dotted for one in self.outputs if not one.lists and one.term in _MORE), "")
+        more = next((one.dotted for one in self.outputs if not one.lists and one.term in MORE), "")
         for field in self.inputs:
             counts = "pages" if field.term in PAGES else "elements" if field.term in OFFSETS else ""
             if counts and field.facts.kind == "integer":
@@ -237,7 +244,7 @@ class PlanOperation:
         """True if a call yields some of the rows, and nothing says how to get the others."""
         if self.pages is not None or not self.lists:
             return False
-        if any(field.term in NEXT | {"has_more"} for field in self.outputs if not field.lists):
+        if any(field.term in NEXT | MORE for field in self.outputs if not field.lists):
             return True
         return any(
             (field.term in PLACES | CURSORS and field.facts.format not in TIMES)
@@ -414,3 +421,25 @@ class OperationIndex:
             for rows in operation.lists:
                 for noun in rows.nouns:
                     self.listing.setdefault(noun, []).append((operation, rows))
+        self.roles = self._find_roles()  # operations that look up what a role such as `manager` may be
+
+    def _find_roles(self) -> dict[str, list[PlanOperation]]:
+        """Find roles: nouns that are only known by keys that refer to them, such as `manager_id` of an employee."""
+        single = [
+            one
+            for one in self.operations
+            if not (one.impact or one.lists)
+            and len(one.required) == 1
+            and one.required[0].identifies == {one.resource.noun}
+        ]
+        known = {one.resource.noun for one in self.operations} | set(self.listing)
+        found: dict[str, dict[int, PlanOperation]] = {}
+        for operation in self.operations:
+            keys = [field for field in operation.outputs if field.stems[-1:] == ("id",) and len(field.stems) > 1]
+            for field in keys:
+                beside = {noun for one in keys if one.rows == field.rows for noun in one.identifies & known}
+                for role in field.identifies - known:
+                    if not self.vocabulary.is_role(role):
+                        fits = (one for one in single if one.resource.noun not in beside)
+                        found.setdefault(role, {}).update({one.number: one for one in fits})
+        return {role: list(operations.values()) for role, operations in found.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import product
 from typing import Any, Final
 
@@ -31,7 +32,7 @@ from bespeak.extensions.negotiation.planner.operation import (
     likeness,
 )
 from bespeak.extensions.negotiation.planner.slot import MISSING, Facts, fit
-from bespeak.extensions.negotiation.planner.vocabulary import SEARCHES, SHARED
+from bespeak.extensions.negotiation.planner.vocabulary import SEARCHES, SHARED, NounReading
 
 _PROVIDERS: Final = 24  # most operations that are tried for one value
 _KEPT: Final = 4  # most ways to get one value that are kept
@@ -164,8 +165,40 @@ class PlanSearch:
             for called in self.call(operation, scope, depth - 1, noun):
                 for value, picked in self.picks(called, field, scope, depth - 1):
                     found.append(Option(value, called.decisions | own | picked))
+        found += self._followed(need, scope, depth)
         self._memo[key] = self._best(found)
         return self._memo[key]
+
+    def _followed(self, need: PlanField, scope: PlanScope, depth: int) -> list[Option]:
+        """Return ways to look up what plays a role, by the key that names the role: the manager by `manager_id`."""
+        found: list[Option] = []
+        for role, attribute in need.roles:
+            for operation in self.index.roles.get(role, ()) if attribute != "id" else ():
+                noun, (key, *_) = operation.resource.noun, operation.required
+                own = replace(need, readings=(NounReading(noun, attribute),))
+                score, field = self.best(own, (one for one in operation.outputs if not one.lists))
+                if field is None or not self.allows(operation):
+                    continue
+                named = PlanField((f"{role}_id",), (NounReading(role, "id"),), key.facts)
+                for option in self.value(named, scope, depth - 1):
+                    self.spend()
+                    doubt = f"Is the {role} a {noun}, whom `{operation.endpoint}` finds by the key of the {role}?"
+                    about = Decision(f"role {role} {operation.number}", 0.6 * score, 1.0, doubt.replace("_", " "))
+                    value = CallResult(self._make(operation, [(key, option.value)]), field)
+                    found.append(Option(value, option.decisions | {about}))
+        return found
+
+    def played(self, column: PlanField, scope: PlanScope, depth: int) -> list[Option]:
+        """Return ways to have the key of what may play the role that a column names: an agent for `assignee_id`."""
+        found: list[Option] = []
+        for role in sorted(column.identifies):
+            for operation in self.index.roles.get(role, ()):
+                noun = operation.resource.noun
+                need = PlanField((f"{noun}_id",), (NounReading(noun, "id"),), column.facts)
+                doubt = Decision(f"role {role} {operation.number}", 0.6, 1.0, f"Is the {role} meant by the {noun}?")
+                options = self.at_hand(need, scope) or self.computed(need, scope, depth - 1)
+                found += [Option(one.value, one.decisions | {doubt}) for one in options]
+        return found
 
     def at_hand(self, need: PlanField, scope: PlanScope, searched: PlanOperation | None = None) -> list[Option]:
         key = (need, id(scope))

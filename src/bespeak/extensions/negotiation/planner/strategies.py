@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from dataclasses import field as member
 from typing import Final
@@ -26,7 +26,7 @@ from bespeak.extensions.negotiation.planner.draft import (
 from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, TIMES, OutputRows, PlanField, PlanOperation
 from bespeak.extensions.negotiation.planner.search import WHOLE, PlanSearch
 from bespeak.extensions.negotiation.planner.slot import ITEM
-from bespeak.extensions.negotiation.planner.vocabulary import NounReading, other_names
+from bespeak.extensions.negotiation.planner.vocabulary import other_names
 from bespeak.text.language.lexicon import meanings
 from bespeak.text.language.operation_class import operation_classes
 
@@ -152,31 +152,28 @@ class ListingSearch:
         for _, single, field in search.providers(table.columns[0]) if table.columns else ():
             if field.lists or single.resource.noun not in table.nouns or single.resource.is_collection:
                 continue
-            keys = frozenset[str]().union(*(one.identifies for one in single.required))
-            for noun in sorted(keys.difference(table.nouns)):
-                for operation, rows in self._key_lists(noun):
-                    own = noun in rows.nouns
-                    place = operation.number, rows.dotted
-                    if place in seen or operation.impact or ITEM in rows.path or not search.allows(operation):
-                        continue
-                    seen.add(place)
-                    doubt = "" if own else f"The same {table.nouns[0]} may be listed more than once."
-                    via = Decision(f"via {operation.number}", 0.95 if own else 0.6, 0.5, doubt)
-                    for called in search.call(operation, search.given, self._depth - 1, rows.nouns[0]):
-                        assert isinstance(called.value, CallResult)
-                        listing = self._fill(called.value, rows, called.decisions | {via})
-                        if listing is not None and any(one.is_per_row and one.calls for _, one in listing.columns):
-                            found.append(listing)
+            for operation, rows in self._key_lists(single.required):
+                place = operation.number, rows.dotted
+                if place in seen or operation.impact or ITEM in rows.path or not search.allows(operation):
+                    continue
+                seen.add(place)
+                own = any(one.tells & set(rows.nouns) for one in single.required)
+                doubt = "" if own else f"The same {table.nouns[0]} may be listed more than once."
+                via = Decision(f"via {operation.number}", 0.95 if own else 0.6, 0.5, doubt)
+                for called in search.call(operation, search.given, self._depth - 1, rows.nouns[0]):
+                    assert isinstance(called.value, CallResult)
+                    listing = self._fill(called.value, rows, called.decisions | {via})
+                    if listing is not None and any(one.is_per_row and one.calls for _, one in listing.columns):
+                        found.append(listing)
         return found
 
-    def _key_lists(self, noun: str) -> Iterator[tuple[PlanOperation, OutputRows]]:
-        """Yield the lists whose rows have the id of a noun as a column, those of the noun itself first."""
-        index = self._search.index
-        for operation, rows in index.listing.get(noun, ()):
-            if any(noun in one.identifies for one in rows.fields):
-                yield operation, rows
-        for operation, field in index.yielding.get(NounReading(noun, "id"), ()):
-            yield from ((operation, rows) for rows in operation.lists if rows.path == field.rows)
+    def _key_lists(self, keys: Iterable[PlanField]) -> Iterator[tuple[PlanOperation, OutputRows]]:
+        """Yield the lists of other things whose rows have a key as a column."""
+        for reading in (reading for key in keys for reading in key.readings if reading.noun in key.tells):
+            for operation, field in self._search.index.yielding.get(reading, ()):
+                for rows in operation.lists:
+                    if rows.path == field.rows and not set(rows.nouns) & set(self._table.nouns):
+                        yield operation, rows
 
     def _drivers(self) -> list[tuple[PlanOperation, OutputRows]]:
         found: dict[tuple[int, str], tuple[int, PlanOperation, OutputRows]] = {}
@@ -308,6 +305,10 @@ class ListingSearch:
     def _related(self, given: PlanField, listing: Listing, decisions: set[Decision]) -> KeyMatch | None:
         """Return the condition that rows refer to the thing that an input identifies."""
         for column in listing.rows.fields:
+            for option in self._search.played(column, self._search.given, self._depth):
+                if given.name in option.value.givens:
+                    decisions |= option.decisions
+                    return KeyMatch(column, option.value)
             own = column.identifies & set(listing.rows.nouns)
             if column.identifies and not own and not self._search.at_hand(column, self._search.given):
                 for option in self._search.computed(column, self._search.given, self._depth - 1):
@@ -387,7 +388,7 @@ def _makes_known(operation: PlanOperation, way: Option) -> bool:
 def _is_about(operation: PlanOperation, wish: Wish) -> bool:
     """Return True if an operation acts on the noun of the proposal, and on no part of another thing."""
     own, parent = operation.resource.noun, operation.resource.parent
-    if own != wish.noun and own not in other_names(wish.noun):
+    if own != wish.noun and own not in other_names(wish.noun) and own not in wish.heads:
         return False
     return not (parent and wish.resource.parent) or parent in wish.path_terms
 

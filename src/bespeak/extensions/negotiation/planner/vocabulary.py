@@ -30,10 +30,8 @@ GENERIC: Final = word_set(
 """Words that are attributes or roles although an id may follow them: a bare `status` is not a key."""
 POSITIONS: Final = word_set("external first last next original parent previous root self source target unique")
 """Words before an id that place a thing among its own kind: `parent_id` of a folder is the id of a folder."""
-KEYS: Final = word_set(
-    "account_number barcode code email handle iban isbn key login name number phone reference serial_number sku slug "
-    "symbol title username vin"
-)
+_CODES: Final = word_set("account_number barcode iban isbn serial_number sku vin")  # of one kind of thing, wherever
+KEYS: Final = _CODES | word_set("code email handle key login name number phone reference slug symbol title username")
 """Attributes besides the id that usually tell one thing from the others of its kind."""
 SHARED: Final = frozenset(("label", "name", "title"))
 """Keys that two things may have in common, so that a caller may choose by them, and a plan may not."""
@@ -241,6 +239,7 @@ class ServiceNouns:
     def __init__(self, endpoints: Iterable[tuple[str, Sequence[Slot], Sequence[Slot]]]) -> None:
         self.things: set[str] = set()  # nouns with ids: before a path parameter, or the stem of `x_id`
         self.segments: set[str] = set()  # literals of paths
+        self.coded: dict[str, str] = {}  # nouns by the code that stands for the id: the `isbn` of a book
         self.nouns: set[str] = set()  # everything that may be the noun of a field
         counts: Counter[str] = Counter()
         total = 0
@@ -251,6 +250,9 @@ class ServiceNouns:
             for before, segment in pairwise(segments):
                 if segment.parameter and not before.is_silent and not before.parameter:
                     self.things.add(noun_of(before.stems))
+                    code = join(stems(segment.parameter))
+                    if code in _CODES:
+                        self.coded.setdefault(code, noun_of(before.stems))
             own = [segment for segment in segments if not segment.is_silent]
             self.nouns |= {noun_of(one.stems) for at, one in enumerate(own) if at == 0 or one.is_plural or one.is_keyed}
             last = segments[-1] if len(segments) > 1 and segments[-2].parameter else None
@@ -342,6 +344,7 @@ class ServiceNouns:
                 found += [NounReading(own, "id")] if own else [NounReading(noun, "id") for noun in nouns]
         else:
             whole = join(parts)
+            found += [NounReading(self.coded[whole], whole)] if whole in self.coded else []
             found += [NounReading(noun, whole) for noun in nouns]
             end = self.prefix(parts)
             if end:
