@@ -23,6 +23,7 @@ from bespeak.extensions.negotiation.planner.slot import ITEM, Facts, SchemaTooLa
 from bespeak.extensions.negotiation.planner.vocabulary import (
     COLLECTIVE,
     WRAPPERS,
+    NounReading,
     PathResource,
     ServiceNouns,
     noun_of,
@@ -220,6 +221,8 @@ def _owned(field: PlanField, resource: PathResource, vocabulary: ServiceNouns, a
     readings = list(field.readings)
     for noun in dict.fromkeys((*reversed(resource.nouns), _known(resource.noun, vocabulary), *also)):
         readings += vocabulary.read_name(field.stems, [noun], field.facts)
+    for role, attribute in field.roles:
+        readings += [NounReading(noun, attribute) for noun in vocabulary.roles.get(role, ()) if attribute != "id"]
     return replace(field, readings=tuple(dict.fromkeys(readings)))
 
 
@@ -264,6 +267,17 @@ def _named(name: str, vocabulary: ServiceNouns) -> set[str]:
     return found | {role for noun in found if (role := vocabulary.is_role(noun))}
 
 
+def _longest_known(phrase: tuple[str, ...], at: int, vocabulary: ServiceNouns) -> tuple[str, int]:
+    """Return the longest term of the service that begins at a word, and the place behind it; else the next place."""
+    for end in range(len(phrase), at, -1):
+        parts = phrase[at:end]
+        terms = [join(parts), noun_of(parts)]
+        for term in (*terms, *(other for one in terms for other in other_names(one))):
+            if vocabulary.knows(term) and (len(phrase) == len(parts) or term not in COLLECTIVE):
+                return term, end
+    return "", at + 1
+
+
 def _path_terms(
     resource: PathResource, givens: tuple[PlanField, ...], vocabulary: ServiceNouns
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -272,17 +286,13 @@ def _path_terms(
     unknown: list[str] = []
     attributes = {word for field in givens for word in field.stems}
     for phrase in (phrase for segment in resource.literals for phrase in segment.phrases):
-        terms = [join(phrase), noun_of(phrase)]
-        terms += [other for term in terms for other in other_names(term)]
-        known = next((term for term in terms if vocabulary.knows(term)), "")
-        if known:
-            must.append(known)
-            continue
-        for word in phrase:
-            if vocabulary.knows(word) and word not in COLLECTIVE:
-                must.append(word)
-            elif word not in attributes and word not in COLLECTIVE:
-                unknown.append(word)
+        at = 0
+        while at < len(phrase):
+            known, at = _longest_known(phrase, at, vocabulary)
+            if known:
+                must.append(known)
+            elif phrase[at - 1] not in attributes | COLLECTIVE:
+                unknown.append(phrase[at - 1])
     return tuple(dict.fromkeys(must)), tuple(dict.fromkeys(unknown))
 
 

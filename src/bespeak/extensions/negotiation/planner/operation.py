@@ -423,6 +423,10 @@ class OperationIndex:
                     self.listing.setdefault(noun, []).append((operation, rows))
         self.roles = self._find_roles()  # operations that look up what a role such as `manager` may be
 
+        self.vocabulary.roles = {
+            role: [one.resource.noun for one in operations] for role, operations in self.roles.items()
+        }
+
     def _find_roles(self) -> dict[str, list[PlanOperation]]:
         """Find roles: nouns that are only known by keys that refer to them, such as `manager_id` of an employee."""
         single = [

@@ -194,6 +194,8 @@ class PlanSearch:
         for role in sorted(column.identifies):
             for operation in self.index.roles.get(role, ()):
                 noun = operation.resource.noun
+                if any(role in one.identifies for one in operation.outputs):
+                    continue  # it has the role beside it, so that it is not the role: the workspace of a task
                 need = PlanField((f"{noun}_id",), (NounReading(noun, "id"),), column.facts)
                 doubt = Decision(f"role {role} {operation.number}", 0.6, 1.0, f"Is the {role} meant by the {noun}?")
                 options = self.at_hand(need, scope) or self.computed(need, scope, depth - 1)
@@ -322,8 +324,9 @@ class PlanSearch:
         for field in operation.inputs:
             is_free = field.identifies and not field.required and field.name not in taken
             if is_free and not self.at_hand(field, self.given, operation):
-                for option in self.computed(field, scope, depth):
-                    if option.value.givens - used and self.is_of(option.value):
+                options = [one for one in self.computed(field, scope, depth) if self.is_of(one.value)]
+                for option in options or self.played(field, scope, depth):
+                    if option.value.givens - used:
                         return [self._filled(operation, [*bound, (field, option)], scope)]
         return []
 
@@ -340,7 +343,9 @@ class PlanSearch:
         for _, value in sorted(field.facts.values or (), key=repr):
             if isinstance(value, str) and value == noun:
                 return [Option(Fixed(value), frozenset((Decision(f"{field.name} {value}", 0.97, 0.1),)))]
-        return self.computed(field, scope, depth) if field.tells else []
+        if not field.tells:
+            return []
+        return [*self.played(field, scope, depth)[:1], *self.computed(field, scope, depth)]
 
     def _make(self, operation: PlanOperation, bindings: list[tuple[PlanField, Value]]) -> PlannedCall:
         key = operation.number, tuple((field.name, id(value)) for field, value in bindings)

@@ -239,6 +239,7 @@ class ServiceNouns:
     def __init__(self, endpoints: Iterable[tuple[str, Sequence[Slot], Sequence[Slot]]]) -> None:
         self.things: set[str] = set()  # nouns with ids: before a path parameter, or the stem of `x_id`
         self.segments: set[str] = set()  # literals of paths
+        self.roles: dict[str, list[str]] = {}  # things that may play a role, such as `agent` for `assignee`
         self.coded: dict[str, str] = {}  # nouns by the code that stands for the id: the `isbn` of a book
         self.nouns: set[str] = set()  # everything that may be the noun of a field
         counts: Counter[str] = Counter()
