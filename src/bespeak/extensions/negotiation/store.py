@@ -349,11 +349,15 @@ class ReadProposal(Command, frozen=True):
 class ListProposals(Command, frozen=True):
     state: str | None = None  # state to list; None for all
     limit: int = 100
+    agent_id: str | None = None  # whose to list, newest first; None for those of all agents, oldest first
 
     def steps(self) -> Result[list[ProposalRow]]:
-        where = "" if self.state is None else f"WHERE {_STATE} = ? "
-        sql = f"SELECT {_COLUMNS} FROM proposals {where}ORDER BY created, proposal_id LIMIT ?"
-        return read_all(_proposal, sql, *(() if self.state is None else (self.state,)), self.limit)
+        chosen = {f"{_STATE} = ?": self.state, "agent_id = ?": self.agent_id}
+        chosen = {condition: value for condition, value in chosen.items() if value is not None}
+        where = f"WHERE {' AND '.join(chosen)} " if chosen else ""
+        order = "created, proposal_id" if self.agent_id is None else "created DESC, proposal_id"
+        sql = f"SELECT {_COLUMNS} FROM proposals {where}ORDER BY {order} LIMIT ?"
+        return read_all(_proposal, sql, *chosen.values(), self.limit)
 
 
 class ListChanges(Command, frozen=True):

@@ -34,7 +34,11 @@ from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.language.operation_class import operation_classes
 
 MOST_FIELDS: Final = 200  # most fields of a proposed input or output
-_LEVELS: Final = 5
+LEVELS: Final = 5
+TOP_LIST: Final = Miss(
+    field="output", reason="A composition answers with an object; put the list into a field of its output."
+)
+NO_OUTPUT: Final = Miss(field="output", reason="The proposal does not say which fields it wants.")
 
 
 NUMBERS: Final = ("integer", "number")
@@ -156,16 +160,15 @@ def read_wish(proposal: Endpoint, vocabulary: ServiceNouns, *, is_part: bool = F
         return takes
     if isinstance(yields, Miss):
         return yields
+    if any(slot.path == ("",) for slot in yields):
+        return TOP_LIST
     resource = resource_of(proposal.path, vocabulary.things | vocabulary.nouns)
     declared = {slot.path[0] for slot in takes}
     missing = [name for name, _ in resource.owners if name not in declared]
     takes += slots_of(
         {"properties": {name: {"type": "string"} for name in missing}, "required": missing}, most=50, levels=1
     )
-    nouns = [_known(noun, vocabulary) for noun in reversed(resource.nouns[:-1] if is_part else resource.nouns)]
-    if is_reading(proposal.method):
-        nouns = [_begun(one, vocabulary) for one in nouns]
-    noun = next((one for one in nouns if one in vocabulary.nouns), resource.noun)
+    noun = _noun(resource, vocabulary, is_part=is_part, reads=is_reading(proposal.method))
     taken = read_inputs(takes, resource, vocabulary, is_proposed=True)
     named = (vocabulary.row_noun(slot.path) for slot in yields if slot.item is not None and slot.is_container)
     listed = [_known(one, vocabulary) for one in named if one is not None]
@@ -181,18 +184,32 @@ def read_wish(proposal: Endpoint, vocabulary: ServiceNouns, *, is_part: bool = F
     )
     singles = tuple(field for field in outputs if not field.lists and not field.inner)
     if not outputs and reads:
-        return Miss(field="output", reason="The proposal does not say which fields it wants.")
+        return NO_OUTPUT
     must, unknown = _path_terms(resource, givens, vocabulary)
     said = _said(resource, givens, outputs, vocabulary)
     part = resource.nouns[-1] if is_part else ""
     return Wish(proposal, resource, noun, givens, singles, tables, said, must, unknown, part)
 
 
+def find_noun(proposal: Endpoint, vocabulary: ServiceNouns) -> str:
+    """Return what a path deals with, as the service calls it."""
+    resource = resource_of(proposal.path, vocabulary.things | vocabulary.nouns)
+    return _noun(resource, vocabulary, is_part=False, reads=is_reading(proposal.method))
+
+
+def _noun(resource: PathResource, vocabulary: ServiceNouns, *, is_part: bool, reads: bool) -> str:
+    nouns = [_known(noun, vocabulary) for noun in reversed(resource.nouns[:-1] if is_part else resource.nouns)]
+    if reads:
+        nouns = [_begun(one, vocabulary) for one in nouns]
+    noun = next((one for one in nouns if one in vocabulary.nouns), resource.noun)
+    return noun if noun in vocabulary.nouns else _begun(noun, vocabulary)
+
+
 def _slots(schema: Mapping[str, Any], name: str) -> list[Slot] | Miss:
     try:
-        return slots_of(schema, most=MOST_FIELDS, levels=_LEVELS, strict=True)
+        return slots_of(schema, most=MOST_FIELDS, levels=LEVELS, strict=True)
     except SchemaTooLarge:
-        reason = f"The {name} has more than {MOST_FIELDS} fields or {_LEVELS} levels; propose a smaller one."
+        reason = f"The {name} has more than {MOST_FIELDS} fields or {LEVELS} levels; propose a smaller one."
     except Unnameable as error:
         reason = f"The {name} has a field named {brief(str(error))}; names must not be empty or contain `.` or `[]`."
     return Miss(field=name, reason=reason)

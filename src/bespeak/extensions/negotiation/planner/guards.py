@@ -217,6 +217,7 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
         if not (NEXT | MORE).isdisjoint(marks) and not listing.table.doubt:
             doubt = f"`{listing.call.operation.endpoint}` shows only the first page of {listing.rows.text}."
             yield Decision(f"first page {listing.call.number}", _EMBEDDED, 0.0, doubt)
+            continue
         if any(one.about.startswith("via ") and one.doubt for one in listing.decisions):
             continue  # asked already
         is_field = resource.noun == wish.noun and (resource.is_collection or not wish.part)

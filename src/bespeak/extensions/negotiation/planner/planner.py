@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice, product
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.recipe import Condition, Paging, Recipe, RecipeStep, Source, constant
+from bespeak.documents.adoption.naming import join, plural, stems
 from bespeak.extensions.negotiation.plan import CERTAIN, PLAUSIBLE, Impossible, Miss, Plan
 from bespeak.extensions.negotiation.planner.aggregate import ordered_wish, reduced_wish
 from bespeak.extensions.negotiation.planner.draft import (
+    NO_OUTPUT,
+    TOP_LIST,
     CallResult,
     Decision,
     Draft,
@@ -25,6 +28,7 @@ from bespeak.extensions.negotiation.planner.draft import (
     RowValue,
     Value,
     Wish,
+    find_noun,
     matches_of,
     read_wish,
 )
@@ -35,9 +39,21 @@ from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.strategies import ListingSearch, SingleSearch, State, deeds, nearest
 
 
+class FanOut(NamedTuple):
+    """What holds for calls that are made for each row: how many at most, and what a failed one does."""
+
+    most: int = 100
+    on_failure: str = "fail"  # or `skip`, so that the row is left out
+
+    @property
+    def policy(self) -> str:
+        return "if one fails, all fail" if self.on_failure == "fail" else "rows that fail are left out"
+
+
 class _RecipeWriter:
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: Draft, fan_out: FanOut) -> None:
         self._draft = draft
+        self._fan_out = fan_out
         plain = [call for call in draft.calls if not call.is_per_row]
         after = [call for call in plain if draft.deed is not None and draft.deed in call.before]
         ordered = [call for call in plain if call is not draft.deed and call not in after]
@@ -78,6 +94,8 @@ class _RecipeWriter:
             input={field.name: self._source(value, depth) for field, value in call.bindings},
             output=self._names[call],
             for_each=None if walked is None else self._walk(*walked),
+            max_items=self._fan_out.most,
+            on_failure="fail" if walked is None else self._fan_out.on_failure,
             pages=self._pages(call),
         )
 
@@ -192,13 +210,13 @@ def _close(value: Any) -> Source:
 _COMPARED: Final = {"eq": "equals", "lt": "is below", "lte": "is at most", "gt": "is above", "gte": "is at least"}
 
 
-def explain(draft: Draft, calls: tuple[PlannedCall, ...]) -> tuple[str, ...]:
+def explain(draft: Draft, calls: tuple[PlannedCall, ...], fan_out: FanOut) -> tuple[str, ...]:
     """Return a sentence for each step, and one for what is made of the results."""
     numbers = {call: number for number, call in enumerate(calls, 1)}
     found = []
     for number, call in enumerate(calls, 1):
         inputs = [f"{field.name} = {_value(value, numbers)}" for field, value in call.bindings]
-        each = " for each row" if call.is_per_row else ""
+        each = f" for each row, of at most {fan_out.most} ({fan_out.policy})" if call.is_per_row else ""
         sent = f" with {', '.join(inputs)}" if inputs else ""
         found.append(f"Step {number}: call {call.operation.endpoint}{each}{sent}.")
     found += [_listing(listing, numbers) for listing in draft.listings]
@@ -255,13 +273,38 @@ _SECONDS: Final = 2.0  # time after which a search is given up: only a safety st
 _AT_BOUND: Final = Miss(
     field="output", reason="The search ended at its bound; propose fewer fields, or name more of them."
 )
+_NEAREST: Final = 4  # endpoints or names that are tried in place of what a proposal does not say
+_UNSTATED: Final = 0.6  # quality of a plan whose output the proposal did not state
 _NOTHING: Final = Miss(field="output", reason="No plan was found.")
+
+
+@dataclass
+class _Bounds:
+    usable: Usable
+    steps: int
+    left: int  # expansions
+    until: float
+
+
+def _wrapped(schema: Mapping[str, Any], noun: str) -> dict[str, Any]:
+    """Return the schema of an object whose field is a list; references to definitions of the list stay valid."""
+    name = plural(noun or "item")
+    rest = {key: value for key, value in schema.items() if key not in ("$defs", "definitions", "$schema")}
+    kept = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
+    return {"type": "object", "properties": {name: rest}, "required": [name], **kept}
 
 
 class Planner:
     """Plans over a fixed set of endpoints. It may be used from several threads."""
 
-    def __init__(self, endpoints: Iterable[Endpoint], *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        endpoints: Iterable[Endpoint],
+        fan_out: FanOut = FanOut(),  # noqa: B008
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._fan_out = fan_out
         self._index = OperationIndex(endpoints)
         self._clock = clock
 
@@ -269,20 +312,67 @@ class Planner:
         self, proposal: Endpoint, usable: Usable = lambda _: True, *, depth: int = 10, expansions: int = 10_000
     ) -> Plan | Impossible:
         """Return the best plan of at most `depth` steps that are `usable`, or what no plan covers; always the same."""
-        until = self._clock() + _SECONDS
-        first: Plan | Impossible | None = None
+        bounds = _Bounds(usable, min(depth, _STEPS), expansions, self._clock() + _SECONDS)
+        found = self._best(proposal, bounds)
+        if isinstance(found, Plan):
+            return found
+        for stated, doubt in self._stated(proposal, found.misses, usable):
+            planned = self._best(stated, bounds)
+            if isinstance(planned, Plan):
+                doubts = (doubt, *planned.doubts)
+                quality = min(planned.quality, _UNSTATED)
+                return replace(planned, quality=quality, doubts=doubts, output=stated.output_schema)
+        return replace(found, misses=tuple(self._advised(proposal, miss, bounds) for miss in found.misses))
+
+    def _best(self, proposal: Endpoint, bounds: _Bounds) -> Plan | Impossible:
+        best: Plan | Impossible | None = None
         for wish in self._wishes(proposal):
             if isinstance(wish, Miss):
-                return first or Impossible(misses=(wish,))
-            search = PlanSearch(self._index, wish, usable, expansions, lambda: self._clock() > until)
-            planned = _PlanAttempt(search, min(depth, _STEPS)).run()
+                return best or Impossible(misses=(wish,))
+            search = PlanSearch(self._index, wish, bounds.usable, bounds.left, lambda: self._clock() > bounds.until)
+            planned = _PlanAttempt(search, bounds.steps, self._fan_out).run()
+            bounds.left = max(search.left, 0)
             if isinstance(planned, Plan) and planned.is_certain:
                 return planned
-            if first is None or (isinstance(planned, Plan) and not isinstance(first, Plan)):
-                first = planned
-            expansions = search.left
-        assert first is not None
-        return first
+            if best is None or (isinstance(planned, Plan) and not isinstance(best, Plan)):
+                best = planned
+        assert best is not None
+        return best
+
+    def _stated(self, proposal: Endpoint, misses: tuple[Miss, ...], usable: Usable) -> Iterator[tuple[Endpoint, str]]:
+        """Yield a proposal with the output of the nearest endpoints if it states none that can be composed."""
+        noun = find_noun(proposal, self._index.vocabulary)
+        if TOP_LIST in misses:
+            yield replace(proposal, output_schema=_wrapped(proposal.output_schema, noun)), TOP_LIST.reason
+        elif NO_OUTPUT in misses:
+            near = [one for one in self._index.operations if one.resource.noun == noun and not one.impact]
+            many = not proposal.path.endswith("}")
+            near.sort(key=lambda one: (bool(one.lists) != many, len(one.required), one.number))
+            for operation in [one for one in near if usable(one.endpoint)][:_NEAREST]:
+                schema = operation.endpoint.output_schema
+                is_list = schema.get("type") == "array"
+                doubt = f"The proposal does not say which fields it wants; `{operation.endpoint}` yields these."
+                yield replace(proposal, output_schema=_wrapped(schema, noun) if is_list else schema), doubt
+
+    def _advised(self, proposal: Endpoint, miss: Miss, bounds: _Bounds) -> Miss:
+        """Add to a Miss about an input a name for it with which there is a plan."""
+        properties = proposal.input_schema.get("properties")
+        name, term = miss.field, join(stems(miss.field))
+        if not isinstance(properties, dict) or name not in properties or f"{{{name}}}" in proposal.path:
+            return miss
+        nouns = {reading.noun for reading in self._index.yielding if reading.attribute == term and reading.noun}
+        for noun in sorted(nouns & self._index.listing.keys())[:_NEAREST]:
+            other = f"{noun}_{name}"
+            renamed = {other if key == name else key: value for key, value in properties.items()}
+            required = [other if key == name else key for key in proposal.input_schema.get("required", ())]
+            schema = {**proposal.input_schema, "properties": renamed, "required": required}
+            planned = self._best(replace(proposal, input_schema=schema), bounds)
+            if isinstance(planned, Plan):
+                reason = (
+                    f"The input `{name}` was not understood: call it `{other}`, or name the {plural(noun)} in the path."
+                )
+                return replace(miss, reason=reason)
+        return miss
 
     def _wishes(self, proposal: Endpoint) -> Iterator[Wish | Miss]:
         """Yield what a proposal may mean, likelier ones first."""
@@ -305,7 +395,8 @@ class Planner:
 
 
 class _PlanAttempt:
-    def __init__(self, search: PlanSearch, most_steps: int) -> None:
+    def __init__(self, search: PlanSearch, most_steps: int, fan_out: FanOut) -> None:
+        self._fan_out = fan_out
         self._search = search
         self._wish = search.wish
         self._depth = 0
@@ -329,12 +420,12 @@ class _PlanAttempt:
         if exhausted is not None and (exhausted.by_clock or self._best is None):
             return Impossible(misses=(_AT_BOUND,), exhausted=True)
         if self._best is not None:
-            recipe, calls = _RecipeWriter(self._best).write(self._wish.endpoint)
+            recipe, calls = _RecipeWriter(self._best, self._fan_out).write(self._wish.endpoint)
             return Plan(
                 recipe=recipe,
                 endpoints=tuple(call.operation.endpoint for call in calls),
                 quality=round(self._best.quality, 4),
-                explanation=explain(self._best, calls),
+                explanation=explain(self._best, calls, self._fan_out),
                 doubts=_doubts(self._best),
             )
         return Impossible(misses=tuple(self._misses.values())[:_MISSES] or (_NOTHING,))

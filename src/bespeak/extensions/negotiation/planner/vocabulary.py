@@ -263,8 +263,10 @@ class ServiceNouns:
                 parts = stems(slot.path[-1])
                 if len(parts) > 1 and parts[-1] == "id" and join(parts[:-1]) not in GENERIC:
                     self.things.add(join(parts[:-1]))
-                elif slot.item is not None and slot.is_container and join(parts) not in WRAPPERS:
-                    self.nouns.add(noun_of(parts))
+                elif slot.item is not None and slot.is_container:
+                    named = (stems(name) for name in reversed(slot.path) if name != ITEM)
+                    own = next((noun_of(one) for one in named if join(one) not in WRAPPERS), "")
+                    self.nouns |= {own} - {""}
         self.segments |= set(counts)
         self.resources = frozenset(self.nouns)
         """Nouns of paths and lists: an id alone, as `short_id`, does not make `short_url` the url of a short."""
@@ -323,10 +325,13 @@ class ServiceNouns:
         for at, name in enumerate(path[:-1]):
             if name == ITEM:
                 continue
-            noun = self.container(name, is_list=path[at + 1] == ITEM)
+            # `lines.items[]` are lines.
+            inside = path[at + 1 : at + 3]
+            is_list = inside[0] == ITEM or (inside[1:] == (ITEM,) and noun_of(stems(inside[0])) in self.wrappers)
+            noun = self.container(name, is_list=is_list)
             if noun is not None:
                 # What a proposal calls by a name of its own may be what it is about.
-                own = path[at + 1] != ITEM or noun in self.nouns
+                own = not is_list or noun in self.nouns
                 nouns, before = [noun] if own else [noun, *nouns], ()
             elif stems(name) and noun_of(stems(name)) not in self.wrappers | _LINKING:
                 before = (*before, *stems(name))
