@@ -265,8 +265,8 @@ class ServiceNouns:
                     self.things.add(join(parts[:-1]))
                 elif slot.item is not None and slot.is_container:
                     named = (stems(name) for name in reversed(slot.path) if name != ITEM)
-                    own = next((noun_of(one) for one in named if join(one) not in WRAPPERS), "")
-                    self.nouns |= {own} - {""}
+                    named_as = next((noun_of(one) for one in named if join(one) not in WRAPPERS), "")
+                    self.nouns |= {named_as} - {""}
         self.segments |= set(counts)
         self.resources = frozenset(self.nouns)
         """Nouns of paths and lists: an id alone, as `short_id`, does not make `short_url` the url of a short."""
