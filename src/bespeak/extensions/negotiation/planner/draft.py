@@ -131,12 +131,6 @@ class Wish:
             behind = behind or bool(segment.parameter)
         return frozenset(found)
 
-    @cached_property
-    def heads(self) -> frozenset[str]:
-        """Beginnings of the compound that the path ends with: a seat of `/flight-seats` is booked with its flight."""
-        last = self.resource.literals[-1].stems if self.resource.literals else ()
-        return frozenset(join(last[:end]) for end in range(1, len(last)))
-
     @property
     def is_effect(self) -> bool:
         return not is_reading(self.endpoint.method)

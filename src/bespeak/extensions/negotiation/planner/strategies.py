@@ -20,7 +20,6 @@ from bespeak.extensions.negotiation.planner.draft import (
     RowValue,
     Value,
     WantedTable,
-    Wish,
     cost_of,
 )
 from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, TIMES, OutputRows, PlanField, PlanOperation
@@ -345,7 +344,7 @@ def deeds(search: PlanSearch, depth: int) -> tuple[list[Option], Miss | None]:
     for operation in search.index.operations:
         if not operation.impact or not search.allows(operation):
             continue
-        if not _is_about(operation, wish):
+        if not _is_about(operation, search):
             elsewhere = elsewhere or (operation if operation.endpoint.method == wish.endpoint.method else None)
             continue
         search.spend()
@@ -385,11 +384,17 @@ def _makes_known(operation: PlanOperation, way: Option) -> bool:
     return operation.endpoint.method in _MAKING and any(value.calls for value in own)
 
 
-def _is_about(operation: PlanOperation, wish: Wish) -> bool:
+def _is_about(operation: PlanOperation, search: PlanSearch) -> bool:
     """Return True if an operation acts on the noun of the proposal, and on no part of another thing."""
+    wish = search.wish
     own, parent = operation.resource.noun, operation.resource.parent
-    if own != wish.noun and own not in other_names(wish.noun) and own not in wish.heads:
-        return False
+    if own != wish.noun and own not in other_names(wish.noun):
+        # A seat is booked with its flight if the flight is told which; an assignment of a policy is another thing.
+        last = wish.resource.literals[-1].stems if wish.resource.literals else ()
+        told = {word for field in operation.inputs for word in field.stems}
+        whole = search.index.vocabulary.knows(join(last))
+        if whole or not any(own == join(last[:at]) and told.issuperset(last[at:]) for at in range(1, len(last))):
+            return False
     return not (parent and wish.resource.parent) or parent in wish.path_terms
 
 
