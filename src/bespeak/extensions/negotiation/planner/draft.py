@@ -55,7 +55,7 @@ class Superlative(NamedTuple):
 
     def column(self, rows: OutputRows, wanted: tuple[PlanField, ...]) -> tuple[PlanField | None, float]:
         """Return the column that orders the rows, and how sure it is; of several the one that is wanted."""
-        plain = [one for one in rows.fields if one.lists == 1 and not one.inner and not one.identifies]
+        plain = [one for one in rows.fields if not (one.lists > 1 or one.inner or one.identifies or "." in one.column)]
         if _TIME in self.attributes:
             found = [one for one in plain if one.facts.format in TIMES or one.term == "year"]
         else:

@@ -245,6 +245,9 @@ def _restricted(draft: Draft, wish: Wish) -> Iterator[Decision]:
             if own and isinstance(one.value, Given) and one.value.field.name in keys:
                 doubt = f"The only element would be the {min(own)} of `{{{one.value.field.name}}}` itself."
                 yield Decision(f"itself {listing.call.number}", _EMBEDDED, 0.0, doubt)
+        if listing.table.way == "reduce" and listing.call.operation.endpoint.method == "SEARCH":
+            doubt = f"`{listing.call.operation.endpoint}` is a search, and may not find all of them."
+            yield Decision(f"searched {listing.call.number}", _UNSAID, 0.0, doubt)
         if listing.rows.is_restricted:
             doubt = f"`{listing.call.operation.endpoint}` lists only those of one state."
             yield Decision(f"restricted {listing.call.number}", 0.6, 0.0, doubt)

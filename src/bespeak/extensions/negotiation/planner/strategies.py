@@ -180,6 +180,8 @@ class ListingSearch:
             for name in (noun, *other_names(noun)):
                 for operation, rows in self._search.index.listing.get(name, ()):
                     key = operation.number, rows.dotted
+                    if not self._table.columns and rows.nouns[0] != name:
+                        continue  # what is only counted must certainly be that
                     if key in found or operation.impact or ITEM in rows.path or not self._search.allows(operation):
                         continue
                     self._search.spend(len(self._table.columns) * len(rows.fields))
