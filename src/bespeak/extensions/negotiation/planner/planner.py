@@ -33,7 +33,7 @@ from bespeak.extensions.negotiation.planner.draft import (
     read_wish,
 )
 from bespeak.extensions.negotiation.planner.guards import judge
-from bespeak.extensions.negotiation.planner.operation import OperationIndex, Usable
+from bespeak.extensions.negotiation.planner.operation import OperationIndex, PlanField, Usable
 from bespeak.extensions.negotiation.planner.search import Exhausted, PlanSearch
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.strategies import ListingSearch, SingleSearch, State, deeds, nearest
@@ -123,11 +123,7 @@ class _RecipeWriter:
             kind="previous_step",
             value=_joined(f"{self._names[listing.call]}.", listing.rows.dotted),
             where=self._conditions(listing.filters, None),
-            sort=constant(listing.sort)
-            if isinstance(listing.sort, str)
-            else None
-            if listing.sort is None
-            else Source(kind="proposal", value=listing.sort.name),
+            sort=_order(listing.sort),
             limit=None if listing.limit is None else Source(kind="proposal", value=listing.limit.name),
             select=select,
         )
@@ -184,6 +180,12 @@ class _RecipeWriter:
         return tuple(
             Condition(left=_item(one.column.column), op=one.op, right=self._source(one.value, depth)) for one in matches
         )
+
+
+def _order(by: PlanField | str | None) -> Source | None:
+    if by is None or isinstance(by, str):
+        return None if by is None else constant(by)
+    return Source(kind="proposal", value=by.name)
 
 
 def _item(path: str) -> Source:
@@ -348,7 +350,8 @@ class Planner:
             near = [one for one in self._index.operations if one.resource.noun == noun and not one.impact]
             many = not proposal.path.endswith("}")
             near.sort(key=lambda one: (bool(one.lists) != many, len(one.required), one.number))
-            for operation in [one for one in near if usable(one.endpoint)][:_NEAREST]:
+            # An output says everything about an endpoint, so that of an internal one is never offered.
+            for operation in [one for one in near if usable(one.endpoint) and not one.endpoint.internal][:_NEAREST]:
                 schema = operation.endpoint.output_schema
                 is_list = schema.get("type") == "array"
                 doubt = f"The proposal does not say which fields it wants; `{operation.endpoint}` yields these."

@@ -182,8 +182,8 @@ class PlanSearch:
                 named = PlanField((f"{role}_id",), (NounReading(role, "id"),), key.facts)
                 for option in self.value(named, scope, depth - 1):
                     self.spend()
-                    doubt = f"Is the {role} a {noun}, whom `{operation.endpoint}` finds by the key of the {role}?"
-                    about = Decision(f"role {role} {operation.number}", 0.6 * score, 1.0, doubt.replace("_", " "))
+                    doubt = f"Is the {role} a {noun}? `{operation.endpoint}` would be asked for the id of the {role}."
+                    about = Decision(f"role {role} {operation.number}", 0.6 * score, 1.0, doubt)
                     value = CallResult(self._make(operation, [(key, option.value)]), field)
                     found.append(Option(value, option.decisions | {about}))
         return found
@@ -194,7 +194,7 @@ class PlanSearch:
         for role in sorted(column.identifies):
             for operation in self.index.roles.get(role, ()):
                 noun = operation.resource.noun
-                if any(role in one.identifies for one in operation.outputs):
+                if not self.allows(operation) or any(role in one.identifies for one in operation.outputs):
                     continue  # it has the role beside it, so that it is not the role: the workspace of a task
                 need = PlanField((f"{noun}_id",), (NounReading(noun, "id"),), column.facts)
                 doubt = Decision(f"role {role} {operation.number}", 0.6, 1.0, f"Is the {role} meant by the {noun}?")
