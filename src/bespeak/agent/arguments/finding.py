@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 from bespeak.agent.arguments.candidates import Candidate, Reading, read
 from bespeak.agent.arguments.conversion import convert, find_faults
 from bespeak.agent.arguments.slots import Slot, related, slots_of, stems
-from bespeak.agent.arguments.weighing import Weighing, probability, weights
+from bespeak.agent.arguments.weighing import Weighing, kind_of, probability, weights
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.validation import shorten
 
@@ -149,7 +149,8 @@ def weigh(
                 continue
             if len(pairs) >= _MOST_PAIRS:
                 return reading, pairs
-            likely = probability(weighing.features(candidate, number), known) * (0.5 + candidate.certainty / 2)
+            kind = kind_of(candidate, slots[number])
+            likely = probability(weighing.features(candidate, number), known, kind) * (0.5 + candidate.certainty / 2)
             pairs.append(Pair(likely * (0.6 if made.fault else 1.0), candidate, number, made.value, made.fault))
     return reading, pairs
 

@@ -58,9 +58,17 @@ def weights() -> Mapping[str, float]:
     return {group + name: weight for group, names in groups.items() for name, weight in names.items()}
 
 
-def probability(features: Iterator[str], table: Mapping[str, float]) -> float:
-    """Return the probability that features with these weights belong to a right pair."""
+def kind_of(candidate: Candidate, slot: Slot) -> str:
+    """Return the kind of a pair, for which the weights are calibrated."""
+    if candidate.kind in ("choice", "flag"):
+        return f"{candidate.kind}:{candidate.match}"
+    return f"text:{candidate.kind}" if slot.family == "text" else slot.family
+
+
+def probability(features: Iterator[str], table: Mapping[str, float], kind: str) -> float:
+    """Return the probability that features with these weights belong to a right pair of this kind."""
     total = sum(table.get(feature, 0.0) for feature in features)
+    total = table.get(f"calibration={kind}|slope", 1.0) * total + table.get(f"calibration={kind}|shift", 0.0)
     return 1.0 / (1.0 + math.exp(-max(min(total, 30.0), -30.0)))
 
 
