@@ -48,6 +48,12 @@ def listed(section: str, file: str = "words.txt") -> frozenset[str]:
 
 
 @cache
+def stemmed(section: str) -> frozenset[str]:
+    """Return the stems of the words of a section."""
+    return frozenset(map(stem, listed(section)))
+
+
+@cache
 def word_roles(section: str = "roles") -> Mapping[str, tuple[str, ...]]:
     """Return the roles of each stem in a section of rows such as `place: city town`."""
     found: dict[str, tuple[str, ...]] = {}
@@ -168,39 +174,28 @@ def _slots(key: bytes) -> tuple[Slot, ...]:
         inner = SchemaView(field.schema, view)
         fields = inner.fields if inner.kind in ("object", "") else []
         if fields:  # nested one level: deeper objects are left to whoever wrote the instruction
-            found += [
-                _slot(
-                    (field.name, each.name),
-                    SchemaView(each.schema, view),
-                    field.required and each.required,
-                    hints,
-                    most,
-                )
-                for each in fields[:MOST_SLOTS]
-            ]
+            for each in fields[:MOST_SLOTS]:
+                within, required = SchemaView(each.schema, view), field.required and each.required
+                found.append(_slot((field.name, each.name), within, required, hints, most))
         else:
             found.append(_slot((field.name,), inner, field.required, hints, most))
     declared = {slot.path[0] for slot in found}
-    for name in re.findall(r"\{(\w+)\}", path):
-        if name not in declared:
-            found.append(_slot((name,), SchemaView({"type": "string"}, view), True, hints, most))
+    text = SchemaView({"type": "string"}, view)
+    found += [
+        _slot((name,), text, True, hints, most) for name in re.findall(r"\{(\w+)\}", path) if name not in declared
+    ]
     return tuple(_paired(found[:MOST_SLOTS]))
 
 
 def _paired(slots: list[Slot]) -> Iterable[Slot]:
     """Turn the ends round where a stay begins with an arrival: a journey ends with it."""
     ends = [
-        next((word for word in slot.words if word in ("arrival", "arriv", "departur", "depart")), "") for slot in slots
+        "arriv" if "arriv" in slot.name.lower() else "depart" if "depart" in slot.name.lower() else "" for slot in slots
     ]
-    arrival = next((place for place, word in enumerate(ends) if word.startswith("arriv")), None)
-    departure = next((place for place, word in enumerate(ends) if word.startswith("depart")), None)
+    stays = "arriv" in ends and "depart" in ends[ends.index("arriv") :]
     for place, slot in enumerate(slots):
-        if arrival is None or place not in (arrival, departure):
-            yield slot
-        else:
-            stays = departure is not None and arrival < departure
-            starts = (place == arrival) == stays
-            yield replace(slot, edge="from" if starts else "to")
+        is_end = "arriv" in ends and ends[place] and ends.index(ends[place]) == place
+        yield replace(slot, edge="from" if (ends[place] == "arriv") == stays else "to") if is_end else slot
 
 
 def _slot(path: tuple[str, ...], view: SchemaView, required: bool, hints: Mapping[str, Any], most: int) -> Slot:
@@ -324,7 +319,7 @@ def _edge(own: tuple[str, ...], described: str) -> str:
         return "from" if "in" in own else "to"
     for names in (own, [word for word in stems(described)[:6] if word not in _BARE_EDGES]):
         for edge in ("from", "to"):
-            if any(word in _edge_words(edge) for word in names):
+            if any(word in stemmed(edge) for word in names):
                 return edge
     return ""
 
@@ -333,11 +328,6 @@ _BARE_EDGES: Final = frozenset(
     ("to", "from", "until", "till", "befor", "after", "sinc", "max", "min", "sourc", "low", "due")
 )
 """Words that make an end of a range only in a name: "the number of seats to reserve" is not one."""
-
-
-@cache
-def _edge_words(edge: str) -> frozenset[str]:
-    return frozenset(map(stem, listed(edge)))
 
 
 _SLOT_IN_HINT: Final = re.compile(r"(?<![^\W_])(?:[A-Z]{1,12}(?![a-z])|\{\w+\}|<\w+>|\.\.\.|…)(?!\w)")
@@ -400,19 +390,14 @@ def _choices(item: SchemaView, keywords: Mapping[str, Any], most: int) -> tuple[
             others = _synonyms().get(phrase.words[0], frozenset()) - shared.keys()
             found += [Phrase((word,), phrase.value, "synonym") for word in sorted(others)]
             continue
-        own = [word for word in phrase.words if shared[word] == 1 and len(word) > 3 and word not in _empty_stems()]
+        own = [word for word in phrase.words if shared[word] == 1 and len(word) > 3 and word not in stemmed("empty")]
         found += [Phrase((word,), phrase.value, "part") for word in own]
     return tuple(found)
 
 
-@cache
-def _empty_stems() -> frozenset[str]:
-    return frozenset(map(stem, listed("empty")))
-
-
 def _flag_phrases(own: tuple[str, ...]) -> tuple[Phrase, ...]:
     """Return the words that say that a boolean is true: those of its name, and their synonyms."""
-    empty = {stem(word) for section in ("flags", "prepositions", "fillers", "empty") for word in listed(section)}
+    empty = frozenset().union(*map(stemmed, ("flags", "prepositions", "fillers", "empty")))
     negative = bool(own) and own[0] in ("no", "without", "exclud", "skip", "not")
     words = tuple(word for word in own if word not in empty and word not in _GENERIC)[1 if negative else 0 :]
     if not words:
