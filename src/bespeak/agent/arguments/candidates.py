@@ -247,12 +247,20 @@ def _end_of_phrase(reading: Reading, first: int, most: int) -> int:
 
 
 def _longer(reading: Reading, kind: str, first: int, last: int, joints: tuple[str, ...]) -> Iterator[Candidate]:
-    """Yield a phrase with the one that a small word joins to it: glass of water."""
+    """Yield a phrase with the one that a small word joins to it (glass of water), and the rest of a list."""
     if _word_at(reading, last) in joints:
         begin = _skip_fillers(reading.tokens, last + 1)
         further = _end_of_phrase(reading, begin, max(first + 9 - begin, 0))
         if further > begin:
             yield _made(reading, kind, first, further, kind == "object")
+    for _ in range(9):
+        begin = last
+        while _word_at(reading, begin) in listed("between-too"):
+            begin += 1
+        last = _end_of_phrase(reading, begin, 3) if begin > last else begin
+        if last <= begin or _word_at(reading, begin) in listed("verbs"):
+            return
+        yield _made(reading, kind, begin, last, True)
 
 
 def _continues(reading: Reading, index: int) -> bool:
@@ -344,7 +352,8 @@ def _matches(
             if last is not None:
                 told = _flagged(reading, value, first, last) if kind == "flag" else value
                 start, end = reading.tokens[first].start, reading.tokens[last - 1].end
-                yield Candidate(kind, told, start, end, first, last, slot=number, match=weight)
+                match = "exact" if reading.taken[first] == "money" and "currency" in slot.name.lower() else weight
+                yield Candidate(kind, told, start, end, first, last, slot=number, match=match)
 
 
 _WEAK: Final = frozenset(("part", "head", "synonym"))

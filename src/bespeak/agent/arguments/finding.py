@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -80,6 +81,7 @@ def find_arguments(
     chosen, doubtful = _assign(reading, slots, pairs)
     found = {slots[number].name: _argument(slots[number], parts, reading) for number, parts in chosen.items()}
     offered = {slots[number].name: _argument(slots[number], [pair], reading) for number, pair in doubtful.items()}
+    _end_stay(reading, slots, found)
     # A literal dot in a name of the contract would be taken for a member; such a name is not filled.
     faults = find_faults(endpoint, nest({name: one.value for name, one in found.items()}))
     _order_ends(slots, found, faults)
@@ -261,6 +263,19 @@ def _reason(slot: Slot, pair: Pair, reading: Reading) -> str:
     if behind and any(word in slot.words for word in stems(behind)):
         return f'{kind} before "{behind}"'
     return f'{kind} after "{before}"' if before else f"{kind} at the beginning"
+
+
+def _end_stay(reading: Reading, slots: Sequence[Slot], found: dict[str, Argument]) -> None:
+    """Add the last day where only the first one and a number of nights or weeks are said: three nights from Friday."""
+    ends = {slot.edge: slot for slot in slots if slot.family == "date" and not slot.many}
+    stays = [one for one in reading.candidates if one.kind == "duration" and one.unit in ("night", "week")]
+    if "from" not in ends or "to" not in ends or ends["to"].name in found or len(stays) != 1:
+        return
+    first, stay = found.get(ends["from"].name), stays[0]
+    if first is not None and re.fullmatch(r"\d{4}-\d\d-\d\d", str(first.value)):
+        last = (date.fromisoformat(first.value) + stay.value).isoformat()
+        reason = f'"{reading.text[stay.start : stay.end]}" after {first.value}'
+        found[ends["to"].name] = Argument(ends["to"].name, last, (stay.start, stay.end), first.confidence, reason)
 
 
 def _order_ends(slots: Sequence[Slot], found: dict[str, Argument], faults: dict[str, str]) -> None:

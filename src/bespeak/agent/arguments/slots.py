@@ -205,19 +205,15 @@ def _slot(path: tuple[str, ...], view: SchemaView, required: bool, hints: Mappin
     described = " ".join(
         as_texts([keywords.get("title"), keywords.get("description"), view.keywords.get("description")])
     )
-    words = tuple(word for part in path for word in stems(part))
-    own = tuple(stems(path[-1]))
-    said = frozenset(stems(described))
-    roles = _roles(own, words)
-    family = _family(item, keywords, own, roles, described)
+    words, own = tuple(word for part in path for word in stems(part)), tuple(stems(path[-1]))
+    spoken = stems(described)
+    roles, family = _roles(own, words), _family(item, keywords, own, described)
     hint = next((hints[name] for name in (".".join(path), path[-1], path[0]) if name in hints), ())
+    hinted = dict.fromkeys(role for word in spoken[:12] for role in word_roles().get(word, ()) if role not in roles)
     if any("." in part for part in path):
         family = "list"  # in the name of an argument, a dot stands before a member
     phrases, patterns = _hints(hint, family)
-    if family == "choice":
-        phrases = (*_choices(item, keywords, most), *phrases)
-    elif family == "flag":
-        phrases = (*_flag_phrases(own), *phrases)
+    known = _choices(item, keywords, most) if family == "choice" else _flag_phrases(own) if family == "flag" else ()
     return Slot(
         path=path,
         schema={"description": described, **keywords} if described else keywords,
@@ -225,19 +221,14 @@ def _slot(path: tuple[str, ...], view: SchemaView, required: bool, hints: Mappin
         many=many,
         required=required,
         words=words,
-        said=said,
+        said=frozenset(spoken),
         roles=roles,
-        hinted=tuple(
-            dict.fromkeys(r for w in stems(described)[:12] for r in word_roles().get(w, ()) if r not in roles)
-        ),
+        hinted=tuple(hinted),
         edge=_edge(own, described),
-        units=frozenset(unit for word in (*own, *stems(described)) for unit in word_roles("units").get(word, ())),
-        phrases=phrases,
+        units=frozenset(unit for word in (*own, *spoken) for unit in word_roles("units").get(word, ())),
+        phrases=(*known, *phrases),
         patterns=patterns,
     )
-
-
-_GENERIC: Final = frozenset(map(stem, ("id", "identifier", "number", "name", "code", "type", "of", "key", "no")))
 
 
 def _roles(own: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...]:
@@ -252,66 +243,49 @@ def _roles(own: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:6]
 
 
-def _family(
-    item: SchemaView, keywords: Mapping[str, Any], own: tuple[str, ...], roles: tuple[str, ...], described: str
-) -> str:
-    values = item.values
-    if values is not None and [value for value in values if value is not None]:
-        return "flag" if {type(value) for value in values if value is not None} == {bool} else "choice"
-    kind = item.kind
-    if kind == "boolean":
-        return "flag"
-    if kind in ("integer", "number"):
-        return "number"
-    if kind in ("array", "object"):
-        return "list"
+def _family(item: SchemaView, keywords: Mapping[str, Any], own: tuple[str, ...], described: str) -> str:
+    values = [value for value in item.values or () if value is not None]
+    if values:
+        return "flag" if {type(value) for value in values} == {bool} else "choice"
+    if item.kind in _FAMILIES:
+        return _FAMILIES[item.kind]
     form = str(keywords.get("format", ""))
-    if form in ("date", "time", "date-time", "duration"):
-        return form.replace("-", "")
     if form:
-        return "text"
-    return _by_pattern(keywords.get("pattern")) or _dated(own, roles, described)
+        return form.replace("-", "") if form in ("date", "time", "date-time", "duration") else "text"
+    return _by_pattern(keywords.get("pattern")) or _dated(own, described)
 
 
+_FAMILIES: Final = {"boolean": "flag", "integer": "number", "number": "number", "array": "list", "object": "list"}
 _EXAMPLES: Final = (("datetime", "2026-12-31T19:30:00"), ("date", "2026-12-31"), ("time", "19:30"))
+_NAMES: Final = (
+    ("datetime", r"\b(datetim|timestamp)$|\bdate?\b.*\btime?\b|\btime?\b.*\bdate?\b"),
+    ("date", r"\b(dat|day|birthday|dob|deadlin)$|\bdate\b"),
+    ("time", r"^(?!.*\bzon\b).*\b(time?|hour)$"),
+)
+_DESCRIPTIONS: Final = (
+    ("datetime", r"yyyy-mm-ddthh|iso.?8601 (date ?and ?time|date-?time|timestamp)|\bdate and time\b|\bdatetime\b"),
+    ("date", r"yyyy-?mm-?dd|dd[/.]mm[/.]yyyy|mm/dd/yyyy|^(the )?(date|day) (of|on|when|to|for)\b"),
+    ("time", r"\bhh:mm\b|^(the )?time (of|at|when|to)\b|\btime of day\b"),
+)
 
 
 def _by_pattern(pattern: Any) -> str:
     """Return the family of a text whose pattern demands the form of a date or a time."""
-    if not isinstance(pattern, str):
-        return ""
-    compiled = compile_schema({"pattern": pattern})
+    compiled = compile_schema({"pattern": pattern}) if isinstance(pattern, str) else None
     if not isinstance(compiled, Validator) or compiled.is_valid("Ab-c d") or compiled.is_valid("A1"):
         return ""
     return next((family for family, example in _EXAMPLES if compiled.is_valid(example)), "")
 
 
-def _dated(own: tuple[str, ...], roles: tuple[str, ...], described: str) -> str:
+def _dated(own: tuple[str, ...], described: str) -> str:
     """Return the family of a text without format: one that its name or description calls a date or time is one."""
-    last = own[-1] if own else ""
-    both = {"dat", "tim", "date", "time"} & set(own)
-    if (
-        last in ("datetim", "timestamp")
-        or len(both) > 1
-        or (last == "at" and len(own) > 1 and "where" not in stems(described))
-    ):
+    if own[-1:] == ("at",) and len(own) > 1 and "where" not in stems(described):
         return "datetime"
-    if last in ("dat", "date", "day", "birthday", "dob", "deadlin") or "date" in own:
-        return "date"
-    if last in ("tim", "time", "hour") and "zon" not in own:
-        return "time"
-    text = described.lower()
-    if re.search(
-        r"yyyy-mm-ddthh|iso.?8601 (date ?and ?time|date-?time|timestamp)|\bdate and time\b|\bdatetime\b", text
-    ):
-        return "datetime"
-    if re.search(r"yyyy-?mm-?dd|dd[/.]mm[/.]yyyy|mm/dd/yyyy|^(the )?(date|day) (of|on|when|to|for)\b", text):
-        return "date"
-    if re.search(r"\bhh:mm\b|^(the )?time (of|at|when|to)\b|\btime of day\b", text):
-        return "time"
-    if "check" in own and {"in", "out"} & set(own):
-        return "date"
-    return "text"
+    for rows, text in ((_NAMES, " ".join(own)), (_DESCRIPTIONS, described.lower())):
+        for family, pattern in rows:
+            if re.search(pattern, text):
+                return family
+    return "date" if "check" in own and {"in", "out"} & set(own) else "text"
 
 
 def _edge(own: tuple[str, ...], described: str) -> str:
@@ -399,15 +373,14 @@ def _flag_phrases(own: tuple[str, ...]) -> tuple[Phrase, ...]:
     """Return the words that say that a boolean is true: those of its name, and their synonyms."""
     empty = frozenset().union(*map(stemmed, ("flags", "prepositions", "fillers", "empty")))
     negative = bool(own) and own[0] in ("no", "without", "exclud", "skip", "not")
-    words = tuple(word for word in own if word not in empty and word not in _GENERIC)[1 if negative else 0 :]
+    words = tuple(word for word in own if word not in empty and word not in stemmed("generic"))[1 if negative else 0 :]
     if not words:
         words = own[-1:]
     truth = not negative
-    found = [Phrase(words, truth, "exact")]
-    if len(words) > 1:
-        found += [Phrase((word,), truth, "head" if word == words[-1] else "part") for word in words if len(word) > 2]
-    for word in words:
-        found += [
-            Phrase((other,), truth, "synonym") for other in sorted(_synonyms().get(word, ())) if other not in words
-        ]
-    return tuple(found)
+    parts = [word for word in words if len(word) > 2] if len(words) > 1 else []
+    others = [other for word in words for other in sorted(_synonyms().get(word, frozenset()) - set(words))]
+    return (
+        Phrase(words, truth, "exact"),
+        *(Phrase((word,), truth, "head" if word == words[-1] else "part") for word in parts),
+        *(Phrase((other,), truth, "synonym") for other in others),
+    )
