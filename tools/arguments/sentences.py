@@ -117,7 +117,7 @@ class Writer:
         bare, styled = source.random() < 0.3, source.random() < 0.2
         for parameter in template.parameters:
             free = [name for name in parameter.names if name not in taken]
-            drop = source.random() < (0.08 if parameter.required else 0.15)
+            drop = source.random() < (0.16 if parameter.required else 0.25)
             name = "" if drop or not free else source.choice(free if source.random() < 0.6 else free[:1])
             taken.add(name)
             if name and styled:

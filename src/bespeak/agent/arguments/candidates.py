@@ -20,6 +20,7 @@ _MOST_MATCHES: Final = 60
 _LONGEST_PHRASE: Final = 6
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*|[^\w\s]|_+")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_UNTIL: Final = frozenset({"to", "until", "till", "through"})
 _SENTENCE_END: Final = frozenset(".!?;")
 _INNER: Final = frozenset(["of", "the", "and", "&", "de", "la", "le", "del", "von", "van", "der", "al"])
 
@@ -97,8 +98,9 @@ def _add_mention(reading: Reading, mention: Mention, mentions: Sequence[Mention]
         # Its ends are mentions of their own, unless they are not named: "this weekend".
         if any(one is not mention and mention.start <= one.start and one.end <= mention.end for one in mentions):
             return
+        is_end = _word_at(reading, bisect_right(reading.tokens, mention.start, key=lambda one: one.end) - 1) in _UNTIL
         for edge, value in zip(("from", "to"), mention.value, strict=True):
-            if isinstance(value, date):
+            if isinstance(value, date) and (edge == "to" or not is_end):
                 kind: Any = "datetime" if isinstance(value, datetime) else "date"
                 _add_mention(reading, replace(mention, kind=kind, value=value, edge=edge), ())  # type: ignore[arg-type]
         return

@@ -88,7 +88,7 @@ def find_arguments(
     for name, fault in faults.items():
         if name in found:
             refused = found.pop(name)
-            offered[name] = Argument(name, refused.value, refused.span, min(refused.confidence, 0.49), fault)
+            offered[name] = Argument(name, refused.value, refused.span, min(refused.confidence, FILL - 0.01), fault)
     missing = tuple(slot.name for slot in slots if slot.required and slot.name not in found)
     return Arguments(tuple(found.values()), tuple(offered.values()), missing)
 
@@ -126,7 +126,8 @@ def weigh(
                 return reading, pairs
             kind = kind_of(candidate, slots[number])
             likely = probability(weighing.features(candidate, number), known, kind) * (0.5 + candidate.certainty / 2)
-            pairs.append(Pair(likely * (0.6 if made.fault else 1.0), candidate, number, made.value, made.fault))
+            likely *= 0.5 if weighing.contradicts(candidate, number) else 0.6 if made.fault else 1.0
+            pairs.append(Pair(likely, candidate, number, made.value, made.fault))
     return reading, pairs
 
 
@@ -230,7 +231,7 @@ def _separates(reading: Reading, first: int, last: int) -> bool:
 def _argument(slot: Slot, parts: list[Pair], reading: Reading) -> Argument:
     values = list(dict.fromkeys(part.value for part in parts))
     start, end = min(part.candidate.start for part in parts), max(part.candidate.end for part in parts)
-    confidence = min(parts[0].confidence, 0.49) if parts[0].fault else parts[0].confidence
+    confidence = min(parts[0].confidence, FILL - 0.01) if parts[0].fault else parts[0].confidence
     reason = shorten(parts[0].fault) or _reason(slot, parts[0], reading)
     return Argument(slot.name, values if slot.many else values[0], (start, end), round(confidence, 3), reason)
 

@@ -120,6 +120,15 @@ class Weighing:
             if holds:
                 yield f"{group}:{name}"
 
+    def contradicts(self, candidate: Candidate, number: int) -> bool:
+        """Return True if the words before a moment say that it is the other end of a range."""
+        slot, near = self._slots[number], self._places.get((candidate.first, candidate.last))
+        if near is None or not slot.edge or candidate.kind not in ("date", "time", "datetime"):
+            return False
+        words = near.left[1:2] if near.left[:1] and near.left[0] in ("on", "at", "by", "for") else near.left[:1]
+        said = next((edge for edge in ("from", "to") if words and words[0] in stemmed(edge)), candidate.edge)
+        return said not in ("", slot.edge)
+
     def _names_near(self, near: _Around, number: int, slot: Slot) -> Iterator[_Fact]:
         """Yield where the name of the slot, or that of another one, stands."""
         bare = number not in near.left_hits and number not in near.right_hits
