@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import Any, Final, Literal, NamedTuple
 
 from bespeak.agent.arguments.candidates import Candidate, Reading, read
@@ -273,7 +273,8 @@ def _end_stay(reading: Reading, slots: Sequence[Slot], found: dict[str, Argument
     if "from" not in ends or "to" not in ends or ends["to"].name in found or len(stays) != 1:
         return
     first, stay = found.get(ends["from"].name), stays[0]
-    if first is not None and re.fullmatch(r"\d{4}-\d\d-\d\d", str(first.value)):
+    is_day = first is not None and re.fullmatch(r"\d{4}-\d\d-\d\d", str(first.value))
+    if first is not None and is_day and stay.value < timedelta(366) and first.value < "9998":
         last = (date.fromisoformat(first.value) + stay.value).isoformat()
         reason = f'"{reading.text[stay.start : stay.end]}" after {first.value}'
         found[ends["to"].name] = Argument(ends["to"].name, last, (stay.start, stay.end), first.confidence, reason)
