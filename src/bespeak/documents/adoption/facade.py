@@ -81,9 +81,12 @@ class Candidate:
         object.__setattr__(self, "origin", f"{self.method} {self.path}" if self.method else self.full_name or self.name)
 
 
+_ENDING: Final = re.compile(r"(?<=[^/}])\.(?:json|xml|ya?ml|csv|rss|html?|php|aspx?|do)$", re.IGNORECASE)
+
+
 def bare_path(described: str) -> str:
-    """Remove the query and the fragment, by which some descriptions distinguish operations."""
-    return described.partition("#")[0].partition("?")[0]
+    """Remove query and fragment, by which some descriptions distinguish operations, and the ending of a file."""
+    return _ENDING.sub("", described.partition("#")[0].partition("?")[0])
 
 
 def made_by(command: str) -> str:

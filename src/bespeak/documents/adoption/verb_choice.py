@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -12,10 +12,19 @@ from bespeak.contract.catalog.catalog import Catalog
 from bespeak.documents.adoption.evidence import acts, contradicts, only_reads
 from bespeak.documents.adoption.facade import READING, UNSURE, Candidate, Guess, Risk
 from bespeak.documents.adoption.naming import is_plural, main_class, singular, words
-from bespeak.documents.adoption.verb_words import METHODS, Said, change_words, changes, said_words, tool_words
-from bespeak.text.language.consistency import fitting_verbs, third_person
+from bespeak.documents.adoption.sanitizer import first_sentence
+from bespeak.documents.adoption.verb_words import (
+    METHODS,
+    Said,
+    change_words,
+    changes,
+    command_of,
+    said_words,
+    tool_words,
+)
+from bespeak.text.language.consistency import fitting_verbs, judge, third_person
 from bespeak.text.language.lexicon import NOT_UNDOING, meanings
-from bespeak.text.language.operation_class import operation_classes
+from bespeak.text.language.operation_class import fit, operation_classes
 from bespeak.text.language.sentence import word_lists, word_pairs, word_set
 from bespeak.text.language.verb_form import action_intent
 
@@ -41,7 +50,8 @@ _SPOKEN: Final = {  # words that APIs use and the catalog lacks or understands d
     "CLEAR REMOVE": "unlock unpin",
     "SET CREATE": "star like tag label vote favorite",
     "UNLINK REMOVE": "unstar unlike untag unfollow",
-    "EXECUTE RUN": "trigger do perform call click press tap hover drag scroll swipe navigate goto play select exec",
+    "EXECUTE RUN": "trigger do perform take call click press tap hover drag scroll swipe navigate goto play select "
+    "exec",
     "UNLINK DETACH": "dissociate disassociate",
     "BLOCK SUSPEND": "ban freeze",
     "CLOSE REJECT": "dismiss complete finish",
@@ -74,7 +84,11 @@ _SAME: Final = word_set(  # The verb of _SAID keeps their meaning. Of others som
     "dissociate disassociate ban unban kill empty dismiss"
 )
 _NOT_AGAIN: Final = frozenset({"release", "research", "resign", "resort"})  # words in re- that do not repeat anything
+_SAVING: Final = frozenset({"save", "store"})  # A PUT that saves replaces.
+_ONTO: Final = frozenset({"on", "onto", "into"})
 _DOUBTFUL: Final = 0.5
+_CONTRADICTED: Final = 0.45  # confidence in a verb that the summary contradicts
+_SUSPECT: Final = 0.65  # confidence in one that the summary does not quite confirm
 _NEAR: Final = 4  # words of a sentence among which `list` is its verb or object: "Get a list of users"
 _SURELY: Final = 0.6  # highest confidence in a verb for reading that a POST does not prove
 
@@ -96,17 +110,35 @@ class VerbChoice:
 
 
 def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:
-    """Choose the verb of a candidate, with a confidence and alternatives. The method is never contradicted."""
+    """Choose the verb of a candidate, with a confidence and alternatives. What its words contradict is in doubt."""
+    choice = _choose(candidate, catalog)
+    sentence = first_sentence(candidate.summary or candidate.description)
+    doubt = acts(candidate) if is_reading(choice.verb, catalog) else ""
+    judged = judge(choice.verb, sentence) if sentence and not doubt else None
+    if judged is not None and judged.verdict in ("violation", "warning"):
+        doubt = judged.head or ""
+    sure = _SUSPECT if judged is not None and judged.verdict == "warning" else _CONTRADICTED
+    if not doubt or choice.confidence <= sure or choice.refused:
+        return choice
+    return replace(choice, confidence=sure, why=f"{choice.why}, although its words say '{doubt}'")
+
+
+def _choose(candidate: Candidate, catalog: Catalog) -> VerbChoice:
     # AGIS C.3(a): the verb of a tool is of the class that asks for an action.
     names = catalog.names - _REFUSED if candidate.method else _acting(catalog.names)
     refused = ""
+    onto = not _ONTO.isdisjoint(candidate.summary.lower().split())
     for word, source, trust in _said(candidate):
-        given, sure = _verbs_for(word, names)
+        word = "drag" if word == "drop" and onto else word  # noqa: PLW2901 - it does not remove what it drops
+        given, sure = _verbs_for("set" if word in _SAVING and candidate.method != "POST" else word, names)
         # The plurals in the names of tools are often of one thing: its contents.
         listed = is_list(candidate) if candidate.method else "list" in candidate.summary.lower().split()[:_NEAR]
         if listed and word in ("get", "show", "return", "read", "view"):
             given = tuple(verb for verb in (*_LISTS, *given) if verb in names)
         found = tuple(verb for verb in given if permits(candidate, verb, catalog))
+        if not found and candidate.method == "DELETE" and word in words(candidate.name) and changes(word):
+            # A true sentence may win over the method: "Mark a thread as done".
+            given = found = ("CLEAR", "RESET", *given) if word == command_of(candidate) else ()
         if not found or found[0] != given[0]:
             if candidate.method not in READING or contradicts(candidate, word):
                 refused = refused or word
@@ -181,7 +213,8 @@ def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float
     same = tuple(verb for verb in near if meanings().synonymous(word, verb.lower()))
     base = word.removeprefix("un")  # to unsuspend is to activate
     if not same and base != word and operation_classes(base) is not None:
-        same = tuple(verb for verb in sorted(names - _REFUSED) if meanings().opposite(base, verb.lower()))
+        undoing = (verb for verb in sorted(names - _REFUSED) if meanings().opposite(base, verb.lower()))
+        same = tuple(verb for verb in undoing if (fit(word, verb.lower()) or 0) >= _DOUBTFUL)
     if same:
         return same, 0.75
     main = main_class(word)
