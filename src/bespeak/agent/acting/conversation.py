@@ -10,8 +10,8 @@ from typing import Any, Final
 from bespeak.agent.acting.agent import YES, Acted, ActingAgent, ask_for, describe_call
 from bespeak.agent.acting.decision import Decision
 from bespeak.agent.arguments.finding import Argument
-from bespeak.documents.adoption.naming import singular
 from bespeak.text.language.head_verb import head_verbs
+from bespeak.text.language.names import singular
 
 _NO: Final = frozenset(
     {"no", "n", "nope", "cancel", "stop", "never mind", "nevermind", "don't", "do not", "leave it", "forget it"}

@@ -30,7 +30,6 @@ from bespeak.documents.adoption.facade import (
     danger_of,
     is_weighty,
 )
-from bespeak.documents.adoption.naming import hyphenated
 from bespeak.documents.adoption.path_choice import style_fault
 from bespeak.documents.adoption.sanitizer import plain_text
 from bespeak.documents.deployment.deployment import Deployment
@@ -39,6 +38,7 @@ from bespeak.documents.projections.deployment_files import configuration_data, e
 from bespeak.documents.toml_text import Written, toml_text
 from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 from bespeak.text.language.injection import instruction
+from bespeak.text.language.names import hyphenated
 from bespeak.text.reading.rules import MALFORMED
 from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.edit import line_end, line_start, placed_edits, whole_lines

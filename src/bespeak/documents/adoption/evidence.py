@@ -14,13 +14,10 @@ from typing import Any, Final, NamedTuple
 from bespeak.contract.endpoint import DeclaredError
 from bespeak.contract.handler import UPSTREAM_ERRORS
 from bespeak.documents.adoption.facade import READING, Candidate, Guess
-from bespeak.documents.adoption.naming import is_plural, main_class, singular, words
 from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
 from bespeak.documents.adoption.verb_words import (
-    SPOKEN,
     SURE,
     base,
-    changes,
     changing_words,
     command_of,
     is_plain,
@@ -31,6 +28,7 @@ from bespeak.documents.adoption.verb_words import (
 )
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.lexicon import meanings
+from bespeak.text.language.names import SPOKEN, changes, is_plural, main_class, singular, words
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.sentence import word_pairs, word_set
 from bespeak.text.language.verb_form import lemmas

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService
 from bespeak.contract.limits import Rate
-from bespeak.documents.adoption.naming import main_class, singular, words
+from bespeak.text.language.names import main_class, singular, words
 from bespeak.text.language.sentence import word_set
 
 Risk = Literal["high", "medium", "low"]

@@ -12,7 +12,12 @@ from urllib.parse import unquote
 
 from bespeak.contract.grammar.syntax import leaking_segment
 from bespeak.documents.adoption.facade import Candidate, bare_path
-from bespeak.documents.adoption.naming import (
+from bespeak.text.identifiers import unused
+from bespeak.text.language.lexicon import lexicon, meanings
+from bespeak.text.language.names import (
+    COMMANDS,
+    METHODS,
+    RELATING,
     hyphenated,
     is_plural,
     main_class,
@@ -22,8 +27,6 @@ from bespeak.documents.adoption.naming import (
     without_manner,
     words,
 )
-from bespeak.text.identifiers import unused
-from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.segment import judge_segment
 from bespeak.text.language.sentence import word_set
 
@@ -34,12 +37,8 @@ _OF_METHOD: Final = re.compile(r"(?:GET|POST|PUT|PATCH|DELETE)_(?=[A-Z])")  # be
 _MOST_WORDS: Final = 4
 _LEAST_LETTERS: Final = 3
 _KEYED: Final = re.compile(r"([A-Za-z][\w.-]*)\(")  # collection before a key in OData notation: users('{id}')
-COMMANDS: Final = word_set("search query checkout count login signin logon logout signout logoff signup upload")
-"""Nouns that are commands at the end of a path."""
-_METHODS: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
 _SHOWN: Final = 60
 _OF_DEEDS: Final = ("ion", "ment", "al", "ance", "ence", "ure")  # endings of nouns for actions; -er names who acts
-RELATING: Final = word_set("by for from to of in on with using via and or")  # They end the thing that a name is about.
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +239,7 @@ def _object_of(candidate: Candidate) -> str:
     while rest and rest[0] in RELATING and rest[0] != "using":
         rest.pop(0)
     rest = list(takewhile(lambda word: word not in RELATING, rest))
-    while rest and rest[-1] in _METHODS:
+    while rest and rest[-1] in METHODS:
         rest.pop()
     return "-".join(rest[:_MOST_WORDS])
 

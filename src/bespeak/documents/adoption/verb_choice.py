@@ -11,56 +11,21 @@ from typing import Final, NamedTuple
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.documents.adoption.evidence import acts, contradicts, only_reads
 from bespeak.documents.adoption.facade import READING, UNSURE, Candidate, Guess, Risk
-from bespeak.documents.adoption.naming import is_plural, main_class, singular, words
 from bespeak.documents.adoption.sanitizer import first_sentence
 from bespeak.documents.adoption.verb_words import (
-    METHODS,
     Said,
     change_words,
-    changes,
     command_of,
     said_words,
     tool_words,
 )
 from bespeak.text.language.consistency import fitting_verbs, judge, third_person
 from bespeak.text.language.lexicon import NOT_UNDOING, meanings
+from bespeak.text.language.names import METHODS, SAME_VERB, VERBS_FOR, changes, is_plural, main_class, singular, words
 from bespeak.text.language.operation_class import fit, operation_classes
 from bespeak.text.language.sentence import word_lists, word_pairs, word_set
 from bespeak.text.language.verb_form import action_intent
 
-_SINGLY: Final = word_lists(
-    "upload=SUBMIT,CREATE signup=REGISTER,ENROLL count=COUNT lookup=LOOKUP,FIND move=TRANSFER,CHANGE "
-    "upsert=SET,REPLACE leave=WITHDRAW,REMOVE preview=FETCH,RENDER write=SUBMIT,SET trash=REMOVE,ARCHIVE "
-    "rerun=RETRY,RUN dryrun=SIMULATE,EVALUATE associate=LINK,ATTACH finalize=COMMIT,CLOSE kill=TERMINATE,STOP "
-    "lint=VALIDATE,EVALUATE kick=REMOVE,EVICT empty=CLEAR,PURGE reverse=REVERT,UNDO assume=ACQUIRE,OBTAIN "
-    "trust=AUTHORIZE,APPROVE screenshot=CAPTURE,SNAPSHOT explain=DESCRIBE,INTERPRET push=SUBMIT,SEND "
-    "apply=SET,DEPLOY wait=AWAIT reconnect=RESTART,REFRESH geocode=RESOLVE,LOCATE open=OPEN,ACCESS,START "
-    "diff=COMPARE,FETCH"
-)
-_SPOKEN: Final = {  # words that APIs use and the catalog lacks or understands differently, by the verbs for them
-    "FETCH RETRIEVE": "get show view read return returns give display",
-    "CREATE SUBMIT": "post add new make insert save store put",
-    "REMOVE PURGE": "delete destroy del drop erase clear discard",
-    "MODIFY UPDATE": "patch edit",
-    "AUTHENTICATE AUTHORIZE": "login signin logon",
-    "DISCONNECT TERMINATE": "logout signout logoff",
-    "CHECK VERIFY": "does is has exists test can",
-    "DUPLICATE CREATE": "copy clone",
-    "SET UPDATE": "mark lock pin toggle",
-    "CLEAR REMOVE": "unlock unpin",
-    "SET CREATE": "star like tag label vote favorite",
-    "UNLINK REMOVE": "unstar unlike untag unfollow",
-    "EXECUTE RUN": "trigger do perform take call click press tap hover drag scroll swipe navigate goto play select "
-    "exec",
-    "UNLINK DETACH": "dissociate disassociate",
-    "BLOCK SUSPEND": "ban freeze",
-    "CLOSE REJECT": "dismiss complete finish",
-    "INSERT SET": "type fill",
-}
-_SAID: Final = {
-    **{word: tuple(verbs.split()) for verbs, spoken in _SPOKEN.items() for word in spoken.split()},
-    **_SINGLY,
-}
 _BY_METHOD: Final = word_lists(
     "GET=FETCH,RETRIEVE,QUERY HEAD=CHECK,VERIFY OPTIONS=DESCRIBE,INSPECT POST=CREATE,SUBMIT,EXECUTE "
     "PUT=REPLACE,SET,UPDATE PATCH=MODIFY,UPDATE,CHANGE DELETE=REMOVE,CANCEL,PURGE"
@@ -78,11 +43,6 @@ _REFUSED: Final = frozenset({"CONNECT", "TRACE"})  # verbs of the catalog that A
 _FLOOR: Final = frozenset({"PROPOSE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "PLAN"})
 """Verbs with a meaning between agents; only the exact word chooses them."""
 _READING: Final = frozenset({"discovery", "retrieval", "analysis"})  # Categories that change nothing.
-_SAME: Final = word_set(  # The verb of _SAID keeps their meaning. Of others something is lost, so they stay in the path
-    "get show view read return give display add new make insert upload delete destroy del drop erase clear discard "
-    "patch edit count lookup login signin logon logout signout logoff signup copy clone rerun exists move associate "
-    "dissociate disassociate ban unban kill empty dismiss"
-)
 _NOT_AGAIN: Final = frozenset({"release", "research", "resign", "resort"})  # words in re- that do not repeat anything
 _SAVING: Final = frozenset({"save", "store"})  # A PUT that saves replaces.
 _ONTO: Final = frozenset({"on", "onto", "into"})
@@ -106,7 +66,7 @@ class VerbChoice:
     def says_all(self) -> bool:
         """True if the verb has the whole meaning of the word. What is sent again is sent."""
         own = (self.word, self.word.removeprefix("re"), self.word.removeprefix("un"))
-        return self.verb.lower() in own[:2] or self.word in _SAME or meanings().opposite(own[2], self.verb.lower())
+        return self.verb.lower() in own[:2] or self.word in SAME_VERB or meanings().opposite(own[2], self.verb.lower())
 
 
 def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:
@@ -193,7 +153,7 @@ def _said(candidate: Candidate) -> Iterator[Said]:
     said = list(tool_words(candidate))
     if not changes(said[0].word if said else ""):
         for word, source in change_words(candidate):
-            if word not in METHODS and source == candidate.name_kind:
+            if (word == "delete" or word not in METHODS) and source == candidate.name_kind:
                 yield Said(word, source, 0.6)
     yield from said
 
@@ -201,8 +161,8 @@ def _said(candidate: Candidate) -> Iterator[Said]:
 @lru_cache(maxsize=4096)
 def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float]:
     """Return the catalog's verbs for a word, the best first, and how well they match."""
-    if word in _SAID:
-        return tuple(verb for verb in _SAID[word] if verb in names), 0.95
+    if word in VERBS_FOR:
+        return tuple(verb for verb in VERBS_FOR[word] if verb in names), 0.95
     capital = word.upper()
     near = fitting_verbs(f"{third_person(word)} the thing", names - _FLOOR)
     if capital in names:

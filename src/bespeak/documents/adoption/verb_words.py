@@ -12,31 +12,30 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bespeak.documents.adoption.facade import Candidate
-from bespeak.documents.adoption.naming import is_plural, main_class, singular, without_manner, words
-from bespeak.documents.adoption.path_choice import COMMANDS
 from bespeak.text.language.head_verb import HeadVerb, head_verbs
 from bespeak.text.language.lexicon import lexicon
-from bespeak.text.language.operation_class import CHANGING, operation_classes
+from bespeak.text.language.names import (
+    COMMANDS,
+    ENDINGS,
+    LIGHT,
+    METHODS,
+    SPOKEN,
+    changes,
+    is_plural,
+    main_class,
+    singular,
+    without_manner,
+    words,
+)
+from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.phrases import DETERMINERS
 from bespeak.text.language.segment import is_plain_verb, judge_segment
 from bespeak.text.language.sentence import word_set
 from bespeak.text.language.verb_form import action_intent, lemmas
 
-SPOKEN: Final = word_set(  # words that APIs use as verbs and the catalog lacks or understands differently
-    "get show view read return give display post add new make insert save store put upload delete destroy del drop "
-    "erase clear discard patch edit login signin logon logout signout logoff signup count lookup does is has exists "
-    "test can move copy clone mark lock unlock pin unpin toggle change upsert leave star like tag label vote unstar "
-    "unlike untag unfollow trigger do perform call preview rerun write trash favorite dryrun exec"
-)
-_HTTP: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
 _SAYING: Final = word_set("get delete patch")  # methods that name the action; POST and PUT may mean anything
-_GENERIC: Final = frozenset(
-    {*_HTTP, "create", "replace", "modify", "add", "execute", "process", "handle", "run", "do", "update", "list"}
-)
+_GENERIC: Final = METHODS | word_set("create replace modify add execute process handle run do update list")
 """Verbs that are less specific than a final segment such as /cancel."""
-LIGHT: Final = frozenset({"place", "make", "do", "perform", "take"})  # verbs whose object names the action: placeOrder
-ENDINGS: Final = word_set("list create retrieve update destroy delete get search query put patch insert exists")
-"""Verbs that are written after the noun: orders_list, userExists."""
 _LEADING: Final = frozenset({"mark", "add", "get", "delete", "set", "check", "list", "save"})
 """Words that are the command if they begin a segment of several words."""
 _SWITCHING: Final = frozenset({"toggle", "trigger", "reset", "refresh"})  # commands that are also nouns
@@ -82,11 +81,6 @@ def said_words(candidate: Candidate) -> Iterator[Said]:
 def is_verb(word: str) -> bool:
     """Return True if a word of a name is mostly used as a verb."""
     return bool(base(word)) and (word in SPOKEN or is_plain(base(word)))
-
-
-@lru_cache(maxsize=4096)
-def changes(word: str) -> bool:
-    return main_class(word.lower()) in CHANGING
 
 
 def changing_words(candidate: Candidate) -> Iterator[tuple[str, str]]:
@@ -211,7 +205,7 @@ def _verb_of(parts: Sequence[str], resources: frozenset[str], method: str) -> tu
         return first, 0.95
     if (is_plain(last) or last in ENDINGS) and last not in resources:
         return last, 0.9
-    inner = next((part for part in parts[1:] if part not in _HTTP and is_plain(part) and part not in resources), "")
+    inner = next((part for part in parts[1:] if part not in METHODS and is_plain(part) and part not in resources), "")
     if inner:
         return inner, 0.85
     if base(first) and not is_plural(first) and first not in resources:
@@ -330,8 +324,6 @@ _TOOL_SAYING: Final = frozenset({"head", "light", "meant", "nominal", "doubtful"
 _SURE: Final = 0.85
 _LIKELY: Final = 0.8  # trust in a word that the prose must not contradict
 _POSSIBLE: Final = 0.5  # trust in a word that the prose must confirm
-METHODS: Final = frozenset({"get", "post", "put", "patch"})
-"""Methods of HTTP, which are not action verbs (AGIS C.3(a)); the sentence may say more: `API-post-search` searches."""
 _OFTEN: Final = 10  # uses of a word as a verb below which the counts say little
 _JOINING: Final = frozenset({"and", "or", "then"})
 _PRODUCING: Final = word_set("screenshot snapshot capture render convert format draw echo wait await open ping")
@@ -400,7 +392,7 @@ def _named(candidate: Candidate) -> Iterator[tuple[str, float]]:
     first, *others = parts
     if _is_light(parts):
         yield others[0], 0.85
-    yield from _placed(first, 0.95 if first not in METHODS else _LIKELY, _LIKELY)
+    yield from _placed(first, _LIKELY if first in METHODS and first != "delete" else 0.95, _LIKELY)
     if others:
         yield from _placed(others[-1], _SURE, _POSSIBLE)
         yield from ((part, _LIKELY) for part in others[:-1] if is_verb(part))

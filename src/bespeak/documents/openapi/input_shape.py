@@ -12,13 +12,13 @@ from bespeak.contract.handler import is_reserved_header
 from bespeak.contract.schema.subschemas import resolve, target
 from bespeak.contract.schema.validation import compile_schema
 from bespeak.documents.adoption.facade import UNSURE, Guess, Risk
-from bespeak.documents.adoption.naming import snake_case, words
 from bespeak.documents.adoption.path_choice import PathChoice
 from bespeak.documents.adoption.sanitizer import Definitions, SchemaFitter, bound
 from bespeak.documents.openapi.description import Body, Encoding, Operation, Parameter, is_json, list_style, media_form
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value, is_media_type
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.identifiers import unused
+from bespeak.text.language.names import snake_case, words
 
 # Keywords that make an object more than a list of properties.
 _COMPOSING: Final = ("allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "$ref", "propertyNames")
