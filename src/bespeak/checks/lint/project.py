@@ -15,6 +15,7 @@ from bespeak.checks.lint.config import Config, Configs, Judge, relative_to
 from bespeak.checks.lint.document import Checked, Examined, Times, check, examine, order, python_subject, settle
 from bespeak.checks.lint.registration import check_compositions, check_service, effective_policies
 from bespeak.checks.lint.rules.composition import STEP
+from bespeak.checks.lint.rules.review import WAITING
 from bespeak.checks.lint.subject import LintContext, failed_document
 from bespeak.checks.lint.suppress import NAME, Baseline
 from bespeak.contract.catalog.catalog import Catalog
@@ -450,6 +451,7 @@ class Project:
         findings: list[Finding] = []
         failed, baselined = False, 0
         present: set[str] = set()
+        waiting: defaultdict[Path, list[Finding]] = defaultdict(list)
         for document in self._all():
             found: Sequence[Finding] = document.examined.findings
             if baseline is not None:
@@ -457,7 +459,11 @@ class Project:
                 present |= known
                 baselined += len(document.examined.findings) - len(found)
             failed = failed or _fails(found, document.judge.config.fail_on)
-            findings += found
+            for finding in found:
+                is_waiting = finding.diagnostic.rule == WAITING.id and document.path.parent.name == ENDPOINTS
+                (waiting[document.path.parent.parent] if is_waiting else findings).append(finding)
+        for folder, found in waiting.items():
+            findings.append(found[0] if len(found) == 1 else _waiting_in(self._shown(folder), found))
         if baseline is not None:
             stale = self._stale(baseline, present)
             failed = failed or _fails(stale, self._judge(self.here).config.fail_on)
@@ -543,6 +549,13 @@ class Project:
 
     def _shown(self, path: Path) -> str:
         return relative_to(path, self.here)
+
+
+def _waiting_in(folder: str, found: Sequence[Finding]) -> Finding:
+    """Report in one finding the endpoint files of a folder that wait for a review."""
+    message = f"{len(found)} files in {folder}/{ENDPOINTS} have guesses that wait for a review"
+    advice = f"Run `bespeak review {folder}`; REVIEW.md lists what is in doubt."
+    return replace(found[0], diagnostic=replace(found[0].diagnostic, message=message, help=advice))
 
 
 def _fails(findings: Iterable[Finding], limit: Severity) -> bool:

@@ -153,6 +153,16 @@ def is_weighty(at: str) -> bool:
     return at.startswith(_WEIGHTY)
 
 
+def is_doubtful(at: str, confidence: float) -> bool:
+    """Return True for a doubt about the method, path or impact; a person looks at these first."""
+    return at in ("/method", "/path", "/semantic/impact") and confidence < _DOUBTFUL
+
+
+def is_folded(guess: Guess) -> bool:
+    """Return True for a guess of low risk, which no person needs to see by itself."""
+    return guess.risk == "low" and not is_doubtful(guess.at, guess.confidence)
+
+
 def danger_of(endpoint: Endpoint, guesses: Iterable[tuple[str, float]] = ()) -> str:
     """Return the worst danger of an endpoint, a key of DANGERS. `guesses` are pointers with their confidence."""
     impact, handler = endpoint.semantic.impact, endpoint.handler

@@ -134,7 +134,7 @@ class _PathWriter:
         last, name = self.segments[-1], "".join(words(piece))
         # /orders/{id}/cancel acts on what stands before it, /store/order does not.
         acts = last.startswith("{") or is_plural(last) or name in COMMANDS or not _is_noun(name)
-        return (says_word or says_verb) and (singular(last) in self.things or acts)
+        return (says_word or says_verb) and last not in _AREAS and (singular(last) in self.things or acts)
 
     def _begin_with_noun(self) -> None:
         if not self.segments or self.segments[0].startswith("{"):
@@ -395,6 +395,7 @@ def _deed(name: str) -> str:
     return f"{before}{hyphen}{again}{noun}" if noun else ""
 
 
+_AREAS: Final = frozenset({"admin", "api", "gen", "system"})  # segments that do not name what a command acts on
 _NAMELESS: Final = word_set("id uuid uid name key slug code value parent resource type path param parameter number")
 """Words of parameters that do not name what they select."""
 

@@ -136,6 +136,7 @@ def _prose_verbs(candidate: Candidate) -> list[str]:
         usable = [one for one in heads_of(text) if one.kind in kinds and one.verb not in EMPTY]
         if candidate.claims_to_read:  # in `Projects of the caller` the resource looks like a verb
             usable = [one for one in usable if _may_be_of_a_reading(one, text)]
+            usable = [one for one in usable if one.start == 0 or one.kind != "head" or _is_command(one, text)]
             things = {part for segment in _literals(candidate) for part in words(segment)} - ENDINGS - COMMANDS
             things.difference_update(words(candidate.name)[:1])
             usable = [one for one in usable if one.verb not in things or is_plain(one.verb)]

@@ -63,6 +63,8 @@ def shape_body(body: Body | None, fitter: SchemaFitter) -> BodyShape | str:
     if body.other_types:
         others = ", ".join(body.other_types[:3])
         shape.guesses.append(_guess(f"sent as {body.media_type}", "one of several is sent", 0.8, others))
+    if not body.required and clean.get("properties") == {} and not clean.keys() - {"type", "properties", "$defs"}:
+        return BodyShape()  # an optional body without fields is not sent
     if not _is_flat(clean):
         return _whole(shape, clean, body)
     shape.definitions = clean.get("$defs", {})
@@ -79,7 +81,7 @@ def shape_body(body: Body | None, fitter: SchemaFitter) -> BodyShape | str:
     if form != "json":
         for name in [name for name in shape.properties if name in body.encoding]:
             _encode(shape, name, body.encoding[name])
-    return shape
+    return shape if body.required or shape.properties else BodyShape()
 
 
 def _encode(shape: BodyShape, name: str, encoding: Encoding) -> None:
