@@ -134,7 +134,8 @@ class _PathWriter:
         last, name = self.segments[-1], "".join(words(piece))
         # /orders/{id}/cancel acts on what stands before it, /store/order does not.
         acts = last.startswith("{") or is_plural(last) or name in COMMANDS or not _is_noun(name)
-        return (says_word or says_verb) and last not in _AREAS and (singular(last) in self.things or acts)
+        named = singular(last) in map(singular, self.things)
+        return (says_word or says_verb) and last not in _AREAS and (named or acts)
 
     def _begin_with_noun(self) -> None:
         if not self.segments or self.segments[0].startswith("{"):
@@ -407,7 +408,8 @@ def _thing(topic: str, segments: list[str], verb: str, verbs: frozenset[str]) ->
     own = plural("-".join(bare)) if bare else ""
     # The parameter names what it selects: /{organization}/projects; a topic may do so too: {notebook_instance}.
     named = not bare or (topic not in segments and own.endswith(plural(topic)))
-    for choice in (topic if named else own, own, topic, "items"):
+    itself = plural(parameter) if parameter in ("resource", "parent") else ""
+    for choice in (topic if named else own, own, topic, itself, "items"):
         found = next(_nouns(choice, verb, verbs), "") if choice else ""
         if _names(found):
             return found

@@ -136,7 +136,7 @@ def _prose_verbs(candidate: Candidate) -> list[str]:
         usable = [one for one in heads_of(text) if one.kind in kinds and one.verb not in EMPTY]
         if candidate.claims_to_read:  # in `Projects of the caller` the resource looks like a verb
             usable = [one for one in usable if _may_be_of_a_reading(one, text)]
-            usable = [one for one in usable if one.start == 0 or one.kind != "head" or _is_command(one, text)]
+            usable = [one for one in usable if not _is_name(one, text)]
             things = {part for segment in _literals(candidate) for part in words(segment)} - ENDINGS - COMMANDS
             things.difference_update(words(candidate.name)[:1])
             usable = [one for one in usable if one.verb not in things or is_plain(one.verb)]
@@ -150,6 +150,13 @@ def _prose_verbs(candidate: Candidate) -> list[str]:
         if usable:
             return [one.verb for one in usable]
     return []
+
+
+def _is_name(head: HeadVerb, text: str) -> bool:
+    """Return True for a word inside a phrase that is a noun too: "Shop filters", "Historical exchange rate"."""
+    before = _TAG.sub(" ", text).lstrip()[: head.start + len(head.verb)].lower()
+    first, is_inside = before.partition(" ")[0], head.start > 0 and head.kind in ("head", "nominal")
+    return is_inside and before.endswith(head.verb) and not first.endswith("ly") and not _is_command(head, text)
 
 
 def command_of(candidate: Candidate) -> str:
@@ -239,8 +246,8 @@ def _sections(candidate: Candidate) -> list[tuple[str, ...]]:
     flat = [part for section in sections for part in section]
     method = (candidate.method or "").lower()
     path = [part for segment in candidate.bare_path.split("/") for part in words(segment)]
-    if len(sections) > 2 and flat[:1] == [method] and flat[1:] == path:
-        return []  # a generator made it of method and path: GET_versions/export
+    if len(sections) > 2 and flat[:1] == [method] and flat[1 : len(path) + 1] == path:
+        return [tuple(flat[len(path) + 1 :])] if flat[len(path) + 1 :] else []  # made of both: GET_versions/export
     called = sections[:1] == [(method,)] and len(sections[1:2] and sections[1]) > 1  # GET_DeleteLoadBalancer
     if len(flat) > 1 and flat[0] == method and (method not in _SAYING or called) and base(flat[1]) == flat[1]:
         sections[0], flat = sections[0][1:], flat[1:]  # post-checkUser: the method says nothing, and a verb follows

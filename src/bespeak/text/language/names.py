@@ -14,6 +14,7 @@ from bespeak.text.language.sentence import word_lists, word_pairs, word_set
 
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
 _UNDOING: Final = re.compile(r"\bun (?=[a-z])")  # a prefix that is written apart: `unSuspend`
+_ACRONYMS: Final = re.compile(r"(?<=[A-Z]{2})s(?![a-z])")  # the plural of an acronym is one word: listAPIs
 _LONGEST: Final = 60
 _HISSING: Final = ("s", "x", "z", "ch", "sh")
 _SPELLED: Final = str.maketrans(  # spellings of letters that ASCII does not have
@@ -33,6 +34,7 @@ def words(text: str) -> tuple[str, ...]:
     if not text.isascii():
         text = unicodedata.normalize("NFKD", unicodedata.normalize("NFC", text).translate(_SPELLED))
         text = "".join(letter for letter in text if not unicodedata.combining(letter))
+    text = _ACRONYMS.sub("S", text)
     text = _UNDOING.sub("un", " ".join(_NO_WORD.split(WORD_BORDER.sub(" ", text))).lower())
     return tuple(text.split())
 
