@@ -17,7 +17,7 @@ from bespeak.contract.endpoint import Semantic
 from bespeak.contract.grammar.syntax import TemplateSet, leaking_segment, parse_template
 from bespeak.documents.adoption.evidence import acts
 from bespeak.documents.adoption.facade import UNSURE, Candidate, Guess, Risk
-from bespeak.documents.adoption.path_choice import RELATING, PathChoice, choose_path, other_paths, topic_of
+from bespeak.documents.adoption.path_choice import PathChoice, choose_path, other_paths, topic_of
 from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
 from bespeak.documents.adoption.verb_choice import VerbChoice, choose_verb, guess_impact, is_list
 from bespeak.documents.adoption.verb_words import bare_words, heads_of, is_verb
@@ -26,7 +26,7 @@ from bespeak.text.language.consistency import judge
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.injection import addressed, link, role_marker
 from bespeak.text.language.lexicon import lexicon, meanings
-from bespeak.text.language.names import LIGHT, is_plural, main_class, plural, singular, words
+from bespeak.text.language.names import LIGHT, RELATING, is_plural, main_class, plural, singular, words
 from bespeak.text.language.phrases import mechanism, object_places
 from bespeak.text.language.sentence import is_english, is_several, word_pairs, word_set
 from bespeak.text.language.sentence import words as sentence_words
