@@ -460,10 +460,10 @@ class Project:
                 baselined += len(document.examined.findings) - len(found)
             failed = failed or _fails(found, document.judge.config.fail_on)
             for finding in found:
-                is_waiting = finding.diagnostic.rule == WAITING.id and document.path.parent.name == ENDPOINTS
-                (waiting[document.path.parent.parent] if is_waiting else findings).append(finding)
-        for folder, found in waiting.items():
-            findings.append(found[0] if len(found) == 1 else _waiting_in(self._shown(folder), found))
+                folder = self._surroundings.deployment(document.path) if finding.diagnostic.rule == WAITING.id else None
+                (waiting[folder.root] if folder is not None else findings).append(finding)
+        for root, found in waiting.items():
+            findings.append(found[0] if len(found) == 1 else _waiting_in(self._shown(root), found))
         if baseline is not None:
             stale = self._stale(baseline, present)
             failed = failed or _fails(stale, self._judge(self.here).config.fail_on)
@@ -552,8 +552,8 @@ class Project:
 
 
 def _waiting_in(folder: str, found: Sequence[Finding]) -> Finding:
-    """Report in one finding the endpoint files of a folder that wait for a review."""
-    message = f"{len(found)} files in {folder}/{ENDPOINTS} have guesses that wait for a review"
+    """Report in one finding the files of a deployment that wait for a review."""
+    message = f"{len(found)} files of {folder} have guesses that wait for a review"
     advice = f"Run `bespeak review {folder}`; REVIEW.md lists what is in doubt."
     return replace(found[0], diagnostic=replace(found[0].diagnostic, message=message, help=advice))
 

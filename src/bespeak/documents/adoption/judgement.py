@@ -27,7 +27,7 @@ from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.injection import addressed, link, role_marker
 from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.names import LIGHT, RELATING, is_plural, main_class, plural, singular, words
-from bespeak.text.language.phrases import mechanism, object_places
+from bespeak.text.language.phrases import mechanism, object_places, weakness
 from bespeak.text.language.sentence import is_english, is_several, word_pairs, word_set
 from bespeak.text.language.sentence import words as sentence_words
 from bespeak.text.language.verb_form import lemmas
@@ -88,6 +88,8 @@ def write_sentences(candidate: Candidate, verb: str, path: str, *, impact: str, 
         (f"{verb.capitalize()} {_with_article(thing.name)} for the caller", _MADE, 0.4),
     )
     outcome = _outcome(verb, thing, word)
+    if weakness(outcome, verb, frozenset(words(path))):  # of a server, a call or a result
+        outcome = f"The matching {outcome.partition(' ')[2]}"
     acting = acts(candidate) if impact != "informational" else ""
     if acting:  # neither sentence may hide that a GET acts
         about = f"named {thing.owner}" if thing.owner else thing.name if thing.name != acting else "caller"

@@ -217,7 +217,6 @@ def adds_record(candidate: Candidate) -> str:
     return f"its text says that it adds: '{found.group()}'" if found else ""
 
 
-_READ_CATEGORIES: Final = frozenset({"discovery", "retrieval", "analysis"})
 _UNDONE_BY: Final = word_set(  # verbs that another verb of the catalog undoes
     "PAUSE RESUME ENABLE DISABLE ACTIVATE DEACTIVATE ARCHIVE UNARCHIVE LINK UNLINK ATTACH DETACH SUBSCRIBE UNSUBSCRIBE "
     "BIND UNBIND MOUNT UNMOUNT CORDON UNCORDON FOLLOW SUSPEND REINSTATE CONNECT DISCONNECT ASSIGN UNASSIGN PAIR UNPAIR "
@@ -237,7 +236,7 @@ _LEAVING: Final = word_set(
 _AGAINST: Final = {  # capabilities that contradict an impact (AGIS 6.2)
     "informational": frozenset({"transaction", "modification", "creation"}),
     "reversible": frozenset({"discovery", "retrieval"}),
-    "irreversible": _READ_CATEGORIES,
+    "irreversible": _READING,
 }
 _FINAL: Final = re.compile(  # words of a description for what cannot be undone
     r"can(?:no|')t be (?:undone|reverted|recovered)|irreversibl[ey]|permanent(?:ly)?|unrecoverabl[ey]"

@@ -169,10 +169,7 @@ VERBS_FOR: Final = {
     **_SINGLY,
 }
 """Verbs of the catalog for a word that APIs use as a verb, and that the catalog lacks or understands differently."""
-SPOKEN: Final = frozenset(VERBS_FOR) - word_set(
-    "apply assume click complete diff drag empty fill finalize finish freeze open play press push returns reverse "
-    "screenshot scroll select swipe take tap trust type wait"
-)
+SPOKEN: Final = frozenset(VERBS_FOR)
 """Words that are verbs in a name, although they may be nouns or are not in a dictionary."""
 SAME_VERB: Final = word_set(  # The verb keeps their meaning. Of others something is lost, so they stay in the path.
     "get show view read return give display add new make insert upload delete destroy del drop erase clear discard "
