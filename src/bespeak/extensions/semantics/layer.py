@@ -23,11 +23,14 @@ from bespeak.extensions.semantics.envelope.reader import EnvelopeReader
 from bespeak.extensions.semantics.envelope.writer import write_envelope
 from bespeak.extensions.semantics.jsonld import base_of, capability_iri, intent_iri
 from bespeak.extensions.semantics.knowledge import Knowledge, Snapshot
-from bespeak.extensions.semantics.profile import SemanticProfile, judge
+from bespeak.extensions.semantics.profile import SemanticProfile, Violation, judge
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import Ontology, Term
 from bespeak.extensions.semantics.translation import Translation
+from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import Principal
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.handling import RefusedError
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable
 
@@ -196,8 +199,32 @@ class Meaning(msgspec.Struct, frozen=True):
         return () if mapping is None else (("Semantic-Mapping", negotiation.write_mapping(mapping)),)
 
     @property
+    def translates(self) -> bool:
+        """True if the data of the call are in the words of the caller."""
+        return self.outcome.data is not None
+
+    def translate_output(self, output: Any) -> Any:
+        """Return an output in the words of the caller. Raises RefusedError."""
+        data = self.outcome.data
+        translated, faults = (output, []) if data is None else data.write(output)
+        if faults:
+            raise RefusedError(refuse_data("semantic-output-untranslated", faults))
+        return translated
+
+    @property
     def understood(self) -> SemanticProfile | None:
         return self.outcome.profile
+
+
+def refuse_data(code: str, faults: list[Violation]) -> Refused:
+    """Refuse what cannot be translated. An output of that kind is a fault of the mappings: the call was carried out."""
+    listed = {"violations": [{name: getattr(one, name) for name in negotiation.SHOWN} for one in faults]}
+    named = "; ".join(one.message for one in faults[:5])
+    if code == "semantic-output-untranslated":
+        message = f"The call was carried out, but its answer cannot be given in your vocabulary: {named}."
+        return Refused(status.SERVER_ERROR, code, message, listed)
+    message = f"{named}. Use members and values that the alignment maps, or a profile in a vocabulary of the service."
+    return Refused(status.UNPROCESSABLE, code, message, listed)
 
 
 def digest_of(profile: SemanticProfile) -> str:
@@ -353,7 +380,9 @@ class SemanticLayer:
         # What a basic method such as EXECUTE calls is judged by itself.
         critical = endpoint.semantic.impact == "irreversible" and not (endpoint.is_basic or endpoint.passes_on)
         own = () if view.routes is None or endpoint.builtin else (capability_iri(view.routes.service, endpoint),)
-        return negotiation.ServiceOffer(self.spoken(concepts), concepts, critical, own, sensitive=view.sensitive)
+        called = None if endpoint.builtin or endpoint.passes_on else endpoint
+        spoken = self.spoken(concepts)
+        return negotiation.ServiceOffer(spoken, concepts, critical, own, sensitive=view.sensitive, endpoint=called)
 
     def restore(self, profile: Any) -> Meaning:
         """Return what a call means whose profile was kept as plain data."""

@@ -21,6 +21,7 @@ from bespeak.extensions.semantics.alignment.policy import (
     resolve,
     signed_pairs,
 )
+from bespeak.extensions.semantics.alignment.values import ValueMapping
 from bespeak.extensions.semantics.profile import SemanticProfile, Violation
 from bespeak.extensions.semantics.rules import LOW_CONFIDENCE, UNCOVERED
 from bespeak.extensions.semantics.terms import Ontology, OntologyRef
@@ -54,6 +55,7 @@ class TranslationStep(msgspec.Struct, frozen=True, kw_only=True):
     confirmed: bool = False  # True if the operator has confirmed the artifact
     inverted: bool
     override: bool
+    values: ValueMapping | None = None  # how values of properties are translated
 
 
 class Translation(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +119,7 @@ class Translator:
                 confirmed=bool(alignment.confirmed_by),
                 inverted=backwards != _is_turned(alignment),
                 override=rule.override,
+                values=rule.values,
             )
             self._steps.setdefault((step.source, here.id), []).append(step)
 

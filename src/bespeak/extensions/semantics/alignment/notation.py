@@ -22,6 +22,7 @@ from bespeak.extensions.semantics.alignment.draft_json import (
     write_json,
 )
 from bespeak.extensions.semantics.alignment.policy import Alignment, Justification, MappingRule, Provenance, Relation
+from bespeak.extensions.semantics.alignment.values import ValueMapping
 from bespeak.extensions.semantics.rules import ALIGNMENT_TOO_LARGE, BAD_ARTIFACT, CONFIDENCE, RELATION
 from bespeak.extensions.semantics.terms import OntologyRef
 from bespeak.text.diagnostics.diagnostic import Rule, brief
@@ -215,6 +216,7 @@ class _Other(msgspec.Struct, omit_defaults=True):
     override: bool = False
     created: str = ""
     provenance: bool = False  # True for a provenance without any content
+    values: ValueMapping | None = None
 
 
 def write_sssom(alignment: Alignment) -> bytes:
@@ -228,7 +230,8 @@ def write_sssom(alignment: Alignment) -> bytes:
         origin = rule.provenance or Provenance()
         date = origin.created if _DATE.fullmatch(origin.created) else ""
         created = origin.created if not date else ""
-        other = _Other(dict(rule.signals), rule.override, created, provenance=rule.provenance == Provenance())
+        empty = rule.provenance == Provenance()
+        other = _Other(dict(rule.signals), rule.override, created, provenance=empty, values=rule.values)
         extra = msgspec.json.encode(other).decode()
         writer.writerow(
             [
@@ -381,6 +384,7 @@ def _rule(row: Mapping[str, str], collector: Collector, place: RulePlace) -> Map
         justification=justification,
         signals=other.signals,
         override=other.override,
+        values=other.values,
         confirmed_by=row.get("reviewer_label", "").replace(r"\|", "|"),
         provenance=provenance if provenance != Provenance() or other.provenance else None,
     )

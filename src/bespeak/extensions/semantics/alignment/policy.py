@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from bespeak.extensions.semantics.alignment.values import ValueMapping
 from bespeak.extensions.semantics.terms import OntologyRef
 
 Relation = Literal["equivalent", "broader", "narrower", "related"]
@@ -46,6 +47,7 @@ class MappingRule(msgspec.Struct, frozen=True, kw_only=True, rename=_NAMES, omit
     override: bool = False  # True if the document claims a decision of a user (IoA 7.3); counts once confirmed
     confirmed_by: str = ""  # person who has confirmed the rule, as the document claims
     provenance: Provenance | None = None
+    values: ValueMapping | None = None  # how values of these properties are translated; None if they stay the same
 
 
 class Alignment(msgspec.Struct, frozen=True, kw_only=True):
