@@ -296,14 +296,18 @@ def semantic_input_gate(request: Request, call: RoutedCall) -> Any:
     given: tuple[SemanticProfile | None, SemanticOutcome] | None = getattr(call, "semantic", None)
     data = None if given is None else given[1].data
     if data is None:
-        profile, outcome = given or (None, None)
-        foreign = profile is not None and outcome is not None and not outcome.ontology and outcome.match == "none"
-        if foreign and layer.judges(call.route) and profile.ontology_id not in layer.spoken():
+        if given is not None and _is_foreign(call, *given):
             # Nobody could say what is wrong with an input in words that are not understood.
-            return refuse_outcome(call, outcome, layer.spoken(call.route.endpoint.semantic.concepts))
+            return refuse_outcome(call, given[1], layer.spoken(call.route.endpoint.semantic.concepts))
         return value
     inner = value.get("parameters") if value.keys() <= ENVELOPE and not call.route.has_parameters_field else None
     translated, faults = data.read(inner if type(inner) is dict else value)
     if faults:
         return refuse_data("semantic-input-untranslated", faults)
     return {**value, "parameters": translated} if type(inner) is dict else translated
+
+
+def _is_foreign(call: RoutedCall, profile: SemanticProfile | None, outcome: SemanticOutcome) -> bool:
+    layer: CallJudge = call.server.part("semantic")
+    refused = profile is not None and outcome.match == "none" and outcome.ontology is None
+    return refused and layer.judges(call.route) and profile is not None and profile.ontology_id not in layer.spoken()

@@ -105,12 +105,12 @@ class DataTranslation:
                     self.used[translation.iri] = UsedMapping(translation.iri, forth)
                     self.inputs[self._source.terms[translation.iri].local_name] = name
         for at, name, iris in self._declared(self._gives):
-            translation = self._outgoing(iris)
-            if translation is None:
+            outgoing = self._outgoing(iris)
+            if outgoing is None:
                 self.missing.append(_cannot(at, iris[0], f"nothing of {source.id} means {iris[0]}"))
             else:
-                self.used[translation.steps[0].source] = UsedMapping(translation.steps[0].source, translation)
-                self.outputs[name] = self._source.terms[translation.iri].local_name
+                self.used[outgoing.steps[0].source] = UsedMapping(outgoing.steps[0].source, outgoing)
+                self.outputs[name] = self._source.terms[outgoing.iri].local_name
 
     def read(self, given: dict[str, Any]) -> tuple[dict[str, Any], list[Violation]]:
         """Translate an input into the words of the service, with what cannot be translated."""
