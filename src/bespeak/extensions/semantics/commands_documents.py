@@ -160,7 +160,7 @@ def _common(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--store", metavar="PLACE", help="Store whose history of calls through mappings counts, too."),
         click.option("--embeddings", is_flag=True, help="Also compare vectors; needs the extra `embeddings`."),
         click.option(
-            "--threshold", type=click.FloatRange(0, 1), help="Lowest score that is accepted.  [default: 0.75]"
+            "--threshold", type=click.FloatRange(0, 1), help="Lowest confidence that is written.  [default: 0.5]"
         ),
         click.argument("target", metavar="B", type=PATH),
         click.argument("source", metavar="A", type=PATH),
@@ -291,7 +291,7 @@ def _align(one: Ontology, other: Ontology, *, threshold: float | None, embedding
     policy = Policy()
     if threshold is not None:
         ask, accept = min(policy.ask, threshold), max(threshold, policy.accept)
-        policy = Policy(threshold=threshold, property_threshold=threshold, accept=accept, ask=ask)
+        policy = Policy(threshold=threshold, accept=accept, ask=ask)
     if embeddings and embed([""]) is None:
         raise ConfigError(f"{PACKAGE} is not installed: pip install 'bespeak[embeddings]'")
     aligned = align(one, other, policy=policy, embed=embed if embeddings else None, **given)
