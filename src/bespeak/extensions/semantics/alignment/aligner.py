@@ -39,9 +39,9 @@ from bespeak.extensions.semantics.terms import Kind, Meanings, Ontology, Term
 from bespeak.protocol.exchange.refusal import Fault
 
 # Score, and the share of pairs around it that are right, as tools/alignment/fit.py has found them.
-_SUPPORTED: Final = ((0.0, 0.0), (0.6, 0.2), (0.75, 0.42), (0.82, 0.62), (0.9, 0.8), (0.97, 0.9), (1.0, 0.955))
-_ALONE: Final = ((0.0, 0.0), (0.6, 0.15), (0.75, 0.3), (0.82, 0.5), (0.9, 0.62), (0.97, 0.8), (1.0, 0.855))
-_PROPERTIES: Final = ((0.0, 0.0), (0.5, 0.2), (0.7, 0.5), (1.0, 0.62))
+_SUPPORTED: Final = ((0.0, 0.0), (0.6, 0.2), (0.75, 0.41), (0.82, 0.63), (0.9, 0.81), (0.97, 0.92), (1.0, 0.98))
+_ALONE: Final = ((0.0, 0.0), (0.6, 0.17), (0.75, 0.31), (0.82, 0.5), (0.9, 0.62), (0.97, 0.8), (1.0, 0.86))
+_PROPERTIES: Final = ((0.0, 0.0), (0.5, 0.26), (0.7, 0.47), (0.85, 0.51), (1.0, 0.62))
 
 
 def calibrate(score: float, *, of_property: bool = False, supported: bool = False) -> float:
