@@ -214,7 +214,7 @@ async def test_step_that_the_caller_names_is_judged_by_what_the_call_means() -> 
         body = {"action": "summarize_note", "parameters": NOTE}
         assert (await bench.send("EXECUTE", "/", body)).error["code"] == "semantic-profile-required"
         wrong = {**CLINICAL_PROFILE, "capabilityRefs": ["clinical:note-summarize", "clinical:patient-lookup"]}
-        assert (await bench.send("EXECUTE", "/", {**body, "semantic": wrong})).status == 200
+        assert (await bench.send("EXECUTE", "/", {**body, "semantic": wrong})).status == 422
         assert (await bench.send("EXECUTE", "/", {**body, "semantic": NONSENSE})).status == 422
 
 

@@ -21,7 +21,7 @@ from bespeak.extensions.semantics.alignment.artifact import Trust
 from bespeak.extensions.semantics.alignment.signals import behavioral
 from bespeak.extensions.semantics.envelope.reader import EnvelopeReader
 from bespeak.extensions.semantics.envelope.writer import write_envelope
-from bespeak.extensions.semantics.jsonld import base_of, capability_iri, intent_iri
+from bespeak.extensions.semantics.jsonld import base_of, capability_iri, intent_iri, own_version
 from bespeak.extensions.semantics.knowledge import Knowledge, Snapshot
 from bespeak.extensions.semantics.profile import SemanticProfile, Violation, judge
 from bespeak.extensions.semantics.settings import SemanticSettings
@@ -165,7 +165,7 @@ def own_ontology(service: Service, endpoints: Iterable[Endpoint], version: str, 
             kinds, above = (namespace("Capability"),), endpoint.semantic.concepts
             terms[capability] = Term(iri=capability, kind="individual", types=kinds, parents=above)
             terms[intent] = Term(iri=intent, kind="individual", types=(namespace("Intent"),), requires=(capability,))
-    return Ontology(id=base_of(service), version=version, terms=terms)
+    return Ontology(id=base_of(service), version=own_version(service, version), terms=terms)
 
 
 def own_profile(service: Service, endpoint: Endpoint, ontology: Ontology) -> SemanticProfile:
@@ -250,6 +250,8 @@ class _RegistryView:
         # Only callers with the scopes of their endpoints learn of them: those that are named, and all below.
         self.sensitive = frozenset(one for one in self.concepts if registry.is_below(one, sensitive))
         self._endpoints = endpoints
+        own = () if routes is None else tuple(capability_iri(routes.service, one) for one in endpoints if one.is_listed)
+        self.provided = (*self.concepts, *own)  # capabilities of all endpoints
 
     @cached_property
     def index(self) -> MeaningIndex:
@@ -269,7 +271,11 @@ class _RegistryView:
     def is_current(self) -> bool:
         """False if the manifest has a new version, because agents have changed."""
         own = self.snapshot.own
-        return self.routes is None or own is None or self.routes.publication.version == own.version
+        return (
+            self.routes is None
+            or own is None
+            or own.version == own_version(self.routes.service, self.routes.publication.version)
+        )
 
 
 class SemanticLayer:
@@ -382,7 +388,9 @@ class SemanticLayer:
         own = () if view.routes is None or endpoint.builtin else (capability_iri(view.routes.service, endpoint),)
         called = None if endpoint.builtin or endpoint.passes_on else endpoint
         spoken = self.spoken(concepts)
-        return negotiation.ServiceOffer(spoken, concepts, critical, own, sensitive=view.sensitive, endpoint=called)
+        return negotiation.ServiceOffer(
+            spoken, concepts, critical, own, sensitive=view.sensitive, endpoint=called, elsewhere=view.provided
+        )
 
     def restore(self, profile: Any) -> Meaning:
         """Return what a call means whose profile was kept as plain data."""

@@ -29,7 +29,6 @@ from bespeak.extensions.semantics.translation import ProfileTranslation, Transla
 MatchKind = Literal["direct", "mapped", "unmatched", "none"]
 """What came of a profile. It is unmatched if its vocabulary is understood, but nothing declares its capabilities."""
 SHOWN: Final = ("rule", "path", "value", "message")  # what a peer is told of a violation
-WIDER: Final = 0.9  # certainty that a capability more general than the wanted one will do
 _PLAIN: Final = "!#$%&'()*+,/:;=?@[]~"  # characters of an IRI that a header has as they are
 _LONGEST: Final = 200  # characters of an id in a header; the digest names the artifact in any case
 _MOST_ARTIFACTS: Final = 8  # most artifacts that an answer or a record names
@@ -112,6 +111,7 @@ class ServiceOffer(msgspec.Struct, frozen=True):
     own: tuple[str, ...] = ()  # the same in the vocabulary of the service itself
     whole: bool = False  # True if no endpoint is named, so that the profile may be for any of them
     endpoint: Endpoint | None = None  # endpoint whose data are translated
+    elsewhere: tuple[str, ...] = ()  # capabilities of all endpoints, which other calls of a task may be for
     sensitive: frozenset[str] = frozenset()  # capabilities among these that no text names
 
 
@@ -211,9 +211,10 @@ class SemanticNegotiation:
             shares = [(own, share) for own in provided if (share := share_of(wanted, own, meanings))]
             if shares:
                 fits[wanted] = max(shares, key=lambda one: one[1])
-        if provided and profile.capability_refs and not fits and not offer.whole:
-            named = ", ".join(one for one in provided if one not in offer.sensitive) or "something else"
-            broken.append(Violation.of(rules.NOT_PROVIDED, "/capabilityRefs/0", profile.capability_refs[0], named))
+        for number, wanted in enumerate(profile.capability_refs) if provided and not offer.whole else ():
+            if wanted not in fits and (not fits or not _is_provided(wanted, offer.elsewhere, meanings)):
+                named = ", ".join(one for one in provided if one not in offer.sensitive) or "something else"
+                broken.append(Violation.of(rules.NOT_PROVIDED, f"/capabilityRefs/{number}", wanted, named))
         if broken:
             explanation += [f"{one.message}." for one in broken]
             return self._fail(broken, explanation, ontology, data)
@@ -277,11 +278,13 @@ def _find_alignments(profile: SemanticProfile, snapshot: Snapshot) -> tuple[list
     return [id_ for id_ in usable if id_ in profile.alignment_refs], broken
 
 
+def _is_provided(wanted: str, provided: Sequence[str], meanings: Meanings) -> bool:
+    return any(share_of(wanted, one, meanings) for one in provided)
+
+
 def share_of(wanted: str, provided: str, meanings: Meanings) -> float | None:
-    """Return how surely a capability provides a wanted one, if at all: one that is more general may do less."""
-    if meanings.subsumes(wanted, provided):
-        return 1.0
-    return WIDER if meanings.subsumes(provided, wanted) else None
+    """Return how surely a capability provides a wanted one, if at all: one that is more general may not do it."""
+    return 1.0 if meanings.subsumes(wanted, provided) else None
 
 
 def _explain_fits(profile: SemanticProfile, fits: Mapping[str, tuple[str, float]], offer: ServiceOffer) -> str:

@@ -185,7 +185,10 @@ def _chain(steps: tuple[TranslationStep, ...]) -> Relation | None:
     return found
 
 
-_RELATIONS: Final[tuple[Relation, ...]] = ("equivalent", "broader")  # that may stand for a term, the better one first
+# Relations that may stand for a term, the better one first. What provides a capability must do all that is wanted, so
+# it may be more special; a domain or a sense may be more general.
+_DOWNWARDS: Final[tuple[Relation, ...]] = ("equivalent", "narrower")
+_UPWARDS: Final[tuple[Relation, ...]] = ("equivalent", "broader")
 _MOST_TRANSLATORS: Final = 16  # translators with a part of the alignments that are kept
 
 
@@ -243,16 +246,23 @@ class Mappings:
             self._translators[key] = Translator([self._accepted[id_] for id_ in key], self._policy, signed=self._signed)
         return self._translators[key]
 
-    def translate(self, iri: str, sources: Iterable[str], target: str, ids: Sequence[str]) -> Translation | None:
+    def translate(
+        self,
+        iri: str,
+        sources: Iterable[str],
+        target: str,
+        ids: Sequence[str],
+        relations: tuple[Relation, ...] = _DOWNWARDS,
+    ) -> Translation | None:
         """Translate a term that some ontologies declare, with some of the alignments.
 
-        The most trusted way comes first, then what means the same before what means more, then the surest way.
+        The most trusted way comes first, then what means the same, then the surest way.
         """
         translator = self.translator(ids)
         ways = (
             (number, found)
             for source in sources
-            for number, relation in enumerate(_RELATIONS)
+            for number, relation in enumerate(relations)
             if (found := translator.translate(iri, source, target, relations=(relation,))) is not None
         )
         return min(ways, key=lambda way: (-way[1].trust, way[0], -way[1].confidence), default=(0, None))[1]
@@ -290,9 +300,11 @@ class ProfileTranslation:
             at = "/profileContext/termBindings"
             context = msgspec.structs.replace(
                 context,
-                domain=None if context.domain is None else self._term(context.domain, "/profileContext/domain"),
+                domain=None
+                if context.domain is None
+                else self._term(context.domain, "/profileContext/domain", _UPWARDS),
                 term_bindings=tuple(
-                    msgspec.structs.replace(one, sense=self._term(one.sense, f"{at}/{number}/sense"))
+                    msgspec.structs.replace(one, sense=self._term(one.sense, f"{at}/{number}/sense", _UPWARDS))
                     for number, one in enumerate(context.term_bindings)
                 ),
             )
@@ -307,13 +319,13 @@ class ProfileTranslation:
             context=context,
         )
 
-    def _term(self, iri: str, path: str) -> str:
+    def _term(self, iri: str, path: str, relations: tuple[Relation, ...] = _DOWNWARDS) -> str:
         if iri in self._target.terms:
             return iri
         # A term is one of the profile's own ontology, whoever else declares it too.
         declaring = self._declaring(iri)
         sources = [self._source] if self._source in declaring or not declaring else declaring
-        found = self._mappings.translate(iri, sources, self._target.id, self._ids)
+        found = self._mappings.translate(iri, sources, self._target.id, self._ids, relations)
         covered = found is not None and found.iri in self._target.terms
         if found is None or not covered or self._mappings.refuses(found):
             doubtful = found.confidence if found is not None and covered else self._mappings.doubtful.get(iri)
