@@ -169,6 +169,18 @@ class CallJudge(SemanticLayer):
             return None
         return self.understand(call, *given)
 
+    def report_unknown_concepts(self) -> None:
+        """Warn of concepts that no registered ontology has: nobody can be understood through them."""
+        view = self.view
+        for concept in view.concepts:
+            if concept not in view.registry.meanings:
+                endpoint = next(one for one in view.endpoints if concept in one.semantic.concepts)
+                _logger.warning(
+                    "%s declares the concept %s, which no registered ontology has; correct it, or register its "
+                    "ontology with `bespeak semantic register`",
+                    *(endpoint, concept),
+                )
+
     def recall(self, call: RoutedCall) -> SemanticProfile | None:
         """Return the profile that a call refers to, if it was agreed on or used here not long ago."""
         headers, owner = call.request.headers, call.agent_id or ""

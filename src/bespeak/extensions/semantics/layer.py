@@ -249,20 +249,20 @@ class _RegistryView:
         self.concepts = tuple(sorted({one for endpoint in endpoints for one in endpoint.semantic.concepts}))
         # Only callers with the scopes of their endpoints learn of them: those that are named, and all below.
         self.sensitive = frozenset(one for one in self.concepts if registry.is_below(one, sensitive))
-        self._endpoints = endpoints
+        self.endpoints = endpoints
         own = () if routes is None else tuple(capability_iri(routes.service, one) for one in endpoints if one.is_listed)
         self.provided = (*self.concepts, *own)  # capabilities of all endpoints
 
     @cached_property
     def index(self) -> MeaningIndex:
-        return MeaningIndex(self._endpoints, self.registry, self.sensitive)
+        return MeaningIndex(self.endpoints, self.registry, self.sensitive)
 
     @cached_property
     def whole(self) -> negotiation.ServiceOffer:
         """Offer of all listed endpoints that are not sensitive; without a service, what the ontologies declare."""
         if self.routes is None:
             return negotiation.ServiceOffer((), tuple(sorted(self.registry.meanings.capabilities)), whole=True)
-        listed = [one for one in self._endpoints if one.is_listed and self.sensitive.isdisjoint(one.semantic.concepts)]
+        listed = [one for one in self.endpoints if one.is_listed and self.sensitive.isdisjoint(one.semantic.concepts)]
         own = tuple(capability_iri(self.routes.service, one) for one in listed)
         concepts = tuple(dict.fromkeys(concept for one in listed for concept in one.semantic.concepts))
         return negotiation.ServiceOffer((), concepts, own=own, whole=True)

@@ -375,6 +375,7 @@ class Aligned(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[TermPair, ...]  # candidates that a person should decide, the best first
     candidates: Mapping[str, Mapping[str, TermPair]]  # all candidates by source and target
     lost: tuple[Lost, ...]  # mappings that would be accepted, but for another one of the same term
+    dropped: tuple[MappingRule, ...] = ()  # decisions of the base whose terms are gone
 
 
 def align(
@@ -425,6 +426,11 @@ def align(
         questions=tuple(sorted(questions, key=lambda one: (-one.score, one.source, one.target))),
         candidates=candidates.found,
         lost=resolution.lost,
+        dropped=tuple(
+            rule
+            for rule in (base.alignment.rules if base else ())
+            if rule.override and (rule.source not in source.terms or rule.target not in target.terms)
+        ),
     )
 
 
@@ -450,7 +456,13 @@ def _kept(base: Base | None, source: Ontology, target: Ontology, overrides: Sequ
             return False
         return ref == now.ref if before is None else before.terms.get(iri) == now.terms[iri]
 
-    return [rule for rule in base.alignment.rules if unchanged(rule.source, 0) and unchanged(rule.target, 1)]
+    def stands(rule: MappingRule) -> bool:
+        # The decision of a person holds as long as both terms are there, whatever else is said of them now.
+        known = rule.source in source.terms and rule.target in target.terms
+        return rule.override and known and decided.isdisjoint((rule.source, rule.target))
+
+    rules = base.alignment.rules
+    return [rule for rule in rules if stands(rule) or (unchanged(rule.source, 0) and unchanged(rule.target, 1))]
 
 
 def _proposed(
