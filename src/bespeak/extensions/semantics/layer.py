@@ -250,8 +250,9 @@ class _RegistryView:
         # Only callers with the scopes of their endpoints learn of them: those that are named, and all below.
         self.sensitive = frozenset(one for one in self.concepts if registry.is_below(one, sensitive))
         self.endpoints = endpoints
-        own = () if routes is None else tuple(capability_iri(routes.service, one) for one in endpoints if one.is_listed)
-        self.provided = (*self.concepts, *own)  # capabilities of all endpoints
+        listed = () if routes is None else tuple(one for one in endpoints if one.is_listed)
+        # Capabilities of all endpoints.
+        self.provided = (*self.concepts, *(capability_iri(routes.service, one) for one in listed if routes is not None))
 
     @cached_property
     def index(self) -> MeaningIndex:

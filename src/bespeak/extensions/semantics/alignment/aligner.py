@@ -237,8 +237,8 @@ class PairCandidates:
 
     def _doubt(self, one: str, other: str, match: NameMatch, agreed: float, twins: Mapping[str, str]) -> float:
         """Return the factor for homonyms below different things, and for spellings that only look alike."""
-        above = (side.ancestors(iri) for side, iri in zip(self._hierarchies, (one, other), strict=True))
-        if agreed < _EXPECTED_STRUCTURE and _contradict(*above, twins):
+        source, target = self._hierarchies
+        if agreed < _EXPECTED_STRUCTURE and _contradict(source.ancestors(one), target.ancestors(other), twins):
             return _HOMONYM
         return _LOOKS_ALIKE if agreed == 0 and match.source.key.isdisjoint(match.target.key) else 1.0
 
