@@ -11,7 +11,7 @@ import msgspec
 from bespeak.errors import StoreError
 from bespeak.extensions.semantics import store as registry
 from bespeak.extensions.semantics.envelope.writer import open_message
-from bespeak.extensions.semantics.layer import MOST_OUTCOMES, Meaning, SemanticLayer, refuse_data
+from bespeak.extensions.semantics.layer import MOST_OUTCOMES, Meaning, SemanticLayer, refuse_input
 from bespeak.extensions.semantics.negotiation import SemanticOutcome
 from bespeak.extensions.semantics.profile import SemanticProfile
 from bespeak.extensions.semantics.rules import UNCONFIRMED, UNSTABLE
@@ -315,7 +315,7 @@ def semantic_input_gate(request: Request, call: RoutedCall) -> Any:
     inner = value.get("parameters") if value.keys() <= ENVELOPE and not call.route.has_parameters_field else None
     translated, faults = data.read(inner if type(inner) is dict else value)
     if faults:
-        return refuse_data("semantic-input-untranslated", faults)
+        return refuse_input(faults)
     return {**value, "parameters": translated} if type(inner) is dict else translated
 
 

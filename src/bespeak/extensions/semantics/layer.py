@@ -208,7 +208,7 @@ class Meaning(msgspec.Struct, frozen=True):
         data = self.outcome.data
         translated, faults = (output, []) if data is None else data.write(output)
         if faults:
-            raise RefusedError(refuse_data("semantic-output-untranslated", faults))
+            raise RefusedError(refuse_output(faults))
         return translated
 
     @property
@@ -216,15 +216,22 @@ class Meaning(msgspec.Struct, frozen=True):
         return self.outcome.profile
 
 
-def refuse_data(code: str, faults: list[Violation]) -> Refused:
-    """Refuse what cannot be translated. An output of that kind is a fault of the mappings: the call was carried out."""
-    listed = {"violations": [{name: getattr(one, name) for name in negotiation.SHOWN} for one in faults]}
-    named = "; ".join(one.message for one in faults[:5])
-    if code == "semantic-output-untranslated":
-        message = f"The call was carried out, but its answer cannot be given in your vocabulary: {named}."
-        return Refused(status.SERVER_ERROR, code, message, listed)
-    message = f"{named}. Use members and values that the alignment maps, or a profile in a vocabulary of the service."
-    return Refused(status.UNPROCESSABLE, code, message, listed)
+def refuse_input(faults: list[Violation]) -> Refused:
+    message, details = _name_faults(faults)
+    advice = "Use members and values that the alignment maps, or a profile in a vocabulary of the service."
+    return Refused(status.UNPROCESSABLE, "semantic-input-untranslated", f"{message}. {advice}", details)
+
+
+def refuse_output(faults: list[Violation]) -> Refused:
+    """Refuse to give an answer in other words: the call was carried out, and its mappings are at fault."""
+    message, details = _name_faults(faults)
+    said = f"The call was carried out, but its answer cannot be given in your vocabulary: {message}."
+    return Refused(status.SERVER_ERROR, "semantic-output-untranslated", said, details)
+
+
+def _name_faults(faults: list[Violation]) -> tuple[str, dict[str, Any]]:
+    listed = [{name: getattr(one, name) for name in negotiation.SHOWN} for one in faults]
+    return "; ".join(one.message for one in faults[:5]), {"violations": listed}
 
 
 def digest_of(profile: SemanticProfile) -> str:
