@@ -20,6 +20,7 @@ import endpoints
 import fairness
 import importing
 import lint
+import matching
 import mcp_calls
 import mcp_tokens
 import memory
@@ -99,6 +100,7 @@ PARTS: dict[str, Part] = {
         lambda run: lint.measure(rounds=run.rounds, installed=run.peers),
     ),
     "import": ("bespeak import openapi, wall time of the whole process", lambda _: importing.measure()),
+    "matching": ("Needs matched with endpoints, processor time", lambda _: matching.measure()),
     "planning": (
         f"Plans for proposed endpoints, best of {planning.REPEATS} for each",
         lambda _: planning.measure(),

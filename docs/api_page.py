@@ -44,6 +44,10 @@ SECTIONS = {
         "SyncToolList",
         "Question",
     ),
+    "Act on instructions": (
+        *("Agent", "SyncAgent", "ActingRules", "LanguageModelSettings"),
+        *("Decision", "Acted", "Asked", "Confirmation", "ServiceMap"),
+    ),
     "Options of the client": ("RetryPolicy", "WebOptions"),
 }
 """Headings of the page, each with its public names. The exceptions have a section of their own."""
@@ -52,11 +56,13 @@ SAME = {
     "connect_sync": "`connect_sync` takes the parameters of [`connect`](#connect). It is a plain context manager, and "
     "its client is a [`SyncServiceClient`](#syncserviceclient).",
     "SyncToolList": "Its methods are those of [`ToolList`](#toollist), without `await`.",
+    "SyncAgent": "Its options and methods are those of [`Agent`](#agent), without `await`, in a plain `with` block.",
     "SyncServiceClient": "Its methods and attributes are those of [`ServiceClient`](#serviceclient), without `await`.",
 }
 """Names that repeat another one."""
 
 CREATED_BY_BESPEAK = (
+    *("Decision", "Acted", "Asked", "Confirmation", "ServiceMap"),
     "Context",
     "DataQuery",
     "Principal",

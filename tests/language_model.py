@@ -11,7 +11,7 @@ from typing import Any
 from tests.loopback import Asked, Told, json_server
 
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.extensions.compute.provider import LanguageModelSettings
+from bespeak.runtime.bindings.language_model import LanguageModelSettings
 
 Given = dict[str, Any]
 Reply = Any  # value of an answer; bytes for a body of the provider; a status with headers; None to stay silent

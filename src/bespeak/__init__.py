@@ -9,6 +9,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bespeak.agent.acting.agent import Acted, Asked, Confirmation
+    from bespeak.agent.acting.decision import ActingRules, Decision
+    from bespeak.agent.acting.service_map import ServiceMap
     from bespeak.agent.client.errors import (
         AuthorityMissingError,
         BadRequestError,
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from bespeak.agent.client.web_options import WebOptions
     from bespeak.agent.tools.tool_runner import Question, SyncToolList, ToolList
     from bespeak.app.authoring.app import App
+    from bespeak.app.server.agent import Agent, SyncAgent
     from bespeak.app.server.connect import connect, connect_sync
     from bespeak.app.server.mounted import asgi
     from bespeak.contract.data_set import DataSet
@@ -61,10 +65,15 @@ if TYPE_CHECKING:
     from bespeak.extensions.workflows.journal import StepError, WaitTimeoutError
     from bespeak.protocol.exchange.messages import Context
     from bespeak.protocol.exchange.principal import Principal
+    from bespeak.runtime.bindings.language_model import LanguageModelSettings
     from bespeak.runtime.functions.files import Download, Upload
 
 __all__ = [
+    "Acted",
+    "ActingRules",
+    "Agent",
     "App",
+    "Asked",
     "AuthorityMissingError",
     "BadRequestError",
     "BespeakError",
@@ -73,6 +82,7 @@ __all__ = [
     "CallTimeoutError",
     "Chart",
     "ConfigError",
+    "Confirmation",
     "Context",
     "ContractError",
     "ContractMismatchError",
@@ -80,6 +90,7 @@ __all__ = [
     "DataManifest",
     "DataQuery",
     "DataSet",
+    "Decision",
     "Deprecation",
     "Download",
     "EndpointViolationError",
@@ -89,6 +100,7 @@ __all__ = [
     "GoneError",
     "IdentityMismatchError",
     "InvalidInputError",
+    "LanguageModelSettings",
     "MethodNotAllowedError",
     "MethodPolicy",
     "MethodViolationError",
@@ -116,8 +128,10 @@ __all__ = [
     "ServerFaultError",
     "ServiceClient",
     "ServiceError",
+    "ServiceMap",
     "Sold",
     "StepError",
+    "SyncAgent",
     "SyncServiceClient",
     "SyncToolList",
     "Synthesis",
@@ -137,21 +151,28 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Acted": "agent.acting.agent",
+    "ActingRules": "agent.acting.decision",
+    "Agent": "app.server.agent",
     "App": "app.authoring.app",
+    "Asked": "agent.acting.agent",
     "BespeakError": "errors",
     "Body": "contract.handler",
     "Chart": "extensions.reports.report",
     "ConfigError": "errors",
+    "Confirmation": "agent.acting.agent",
     "Context": "protocol.exchange.messages",
     "ContractError": "errors",
     "DataClass": "contract.service",
     "DataManifest": "contract.service",
     "DataQuery": "extensions.data.query",
     "DataSet": "contract.data_set",
+    "Decision": "agent.acting.decision",
     "Deprecation": "contract.endpoint",
     "Download": "runtime.functions.files",
     "EntityChange": "contract.participant",
     "FileLimits": "contract.schema.file_schema",
+    "LanguageModelSettings": "runtime.bindings.language_model",
     "MethodPolicy": "contract.policy",
     "Needs": "contract.handler",
     "Policies": "contract.policy",
@@ -166,8 +187,10 @@ _HOMES = {
     "RetryPolicy": "agent.client.sender",
     "Run": "extensions.workflows.functions",
     "ServiceClient": "agent.client.service",
+    "ServiceMap": "agent.acting.service_map",
     "Sold": "contract.participant",
     "StepError": "extensions.workflows.journal",
+    "SyncAgent": "app.server.agent",
     "SyncServiceClient": "agent.client.synchronous",
     "SyncToolList": "agent.tools.tool_runner",
     "Synthesis": "agent.client.negotiation",

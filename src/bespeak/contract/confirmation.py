@@ -198,9 +198,9 @@ def question(tool: Named, arguments: Mapping[str, Any], calls: Sequence[ListedCa
         lines.append(semantic.outcome)
     lines.append("This cannot be undone.")
     if calls:
-        lines += ["It makes these calls:", *_list(calls, "")]
+        lines += ["It makes these calls:", *list_lines(calls)]
     shown = {name: value for name, value in arguments.items() if not (calls and name in _LISTED)}
-    lines += [f"- {name}: {_cut(value)}" for name, value in list(shown.items())[:_MOST_ARGUMENTS]]
+    lines += [f"- {name}: {cut_value(value)}" for name, value in list(shown.items())[:_MOST_ARGUMENTS]]
     if len(shown) > _MOST_ARGUMENTS:
         lines.append(f"- and {len(shown) - _MOST_ARGUMENTS} more arguments")
     return "\n".join(printable(line) for line in lines)
@@ -216,14 +216,16 @@ def too_long_to_show(tool: Named, text: str, remedy: str) -> Refused:
     return Refused(status.CONTENT_TOO_LARGE, "too-long-to-show", message, members)
 
 
-def _list(calls: Sequence[ListedCall], before: str) -> Iterator[str]:
+def list_lines(calls: Sequence[ListedCall], before: str = "") -> Iterator[str]:
+    """Yield a line for each call, those that it makes in turn included."""
     for number, call in enumerate(calls, 1):
         note = f", {call.note}" if call.note else ""
-        given = f", with {_cut(call.parameters)}" if call.parameters else ""
+        given = f", with {cut_value(call.parameters)}" if call.parameters else ""
         yield f"{before}{number}. {call.method} {call.path}: {call.impact}{note}{given}"
-        yield from _list(call.calls, f"{before}{number}.")
+        yield from list_lines(call.calls, f"{before}{number}.")
 
 
-def _cut(value: Any) -> str:
+def cut_value(value: Any) -> str:
+    """Return an argument as text that a person can read."""
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}... ({len(text)} characters)"

@@ -173,7 +173,7 @@ BUNDLED: Final = (
             *("RANK", "CLASSIFY", "CALCULATE", "EVALUATE", "GENERATE", "RECOMMEND"),
         ),
         floor={"SUMMARIZE": "summarize:summarize"},
-        tables={"language_model": "provider:LanguageModelSettings"},
+        tables={"language_model": "extension:LanguageModelSettings"},
     ),
     KnownExtension(
         "integrate",

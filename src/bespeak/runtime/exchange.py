@@ -313,6 +313,7 @@ class RunningTrail:
         ends = settings.sign == "none"
         signing = cast("Signing", settings.sign or "each")
         self._store = store
+        self.keys = keys
         self._ends = ends
         self._checkpointer: Checkpointer | None = None
         sealer = ChainSealer()

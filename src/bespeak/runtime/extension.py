@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from bespeak.runtime.registration import DataEndpoint
     from bespeak.runtime.server import Server
     from bespeak.runtime.settlement import TaskAdmission
+    from bespeak.terminal.panels import Panel
     from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 _logger = logging.getLogger(__name__)
@@ -231,6 +232,8 @@ class Extension:
     """Opens data of the service, with paths from a folder; returns steps for compositions, and findings."""
     open: Callable[[Opening], None] | None = None
     """Makes its state for one server. Without it, `server.part(name)` is the settings."""
+    panels: Sequence[Panel] = ()
+    """Pages of the console about its work."""
     commands: Sequence[click.Command] = ()
     """Commands for `bespeak extension`; the object of their context is the TARGET."""
 
@@ -259,6 +262,7 @@ def check_names(extensions: Iterable[Extension]) -> None:
             "method": (*extension.methods, *(method.name for method, _ in extension.own_methods)),
             "kind of record": tuple(extension.kinds),
             "hook": tuple(extension.hooks),
+            "panel": tuple(panel.name for panel in extension.panels),
         }
         for what, names in declared.items():
             for name in names:

@@ -51,7 +51,7 @@ class CandidateIndex:
         ]
         self._entries += [{"kind": "agent", **agent.reference(), "principal": agent.principal} for agent in hosted]
         # Most servers are never asked, and English takes long to load.
-        from bespeak.contract.endpoint_index import EndpointIndex  # noqa: PLC0415
+        from bespeak.contract.matching import EndpointIndex  # noqa: PLC0415
 
         self._index = EndpointIndex(written, others=[f"{agent.name} {agent.description}" for agent in hosted])
         self._subjects: list[Endpoint | Agent] = [*written, *hosted]

@@ -31,6 +31,7 @@ from bespeak.state.store.settings import CaseSettings, SessionSettings
 from bespeak.state.store.store import Conflict, Store
 
 if TYPE_CHECKING:
+    from bespeak.runtime.exchange import RunningTrail
     from bespeak.state.identity.settings import AuthSettings
 
 MOST_TASKS: Final = 4096  # in memory. If more are paused, the store is asked for each call with a Task-ID.
@@ -137,6 +138,7 @@ class Server:
         self.grants = Grants(self.principals)  # what agents have granted to each other; empty without a store
         self._take_extensions(extensions, hooks)
         self.hides: Callable[[str], bool] | None = None  # tells which concepts no document shows; None if all are shown
+        self.trail: RunningTrail | None = None  # trail that records the calls; None if nothing is recorded
         self.additions = Additions(registrar, self._install, store)  # endpoints that were added while the server runs
         self.dispatcher: Any  # answers its calls, and sets itself
         self.own_endpoints: OwnEndpoints | None = None  # endpoints of some agents only; None if all are for everybody

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import getpass
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 import click
-import msgspec
 
 from bespeak.errors import BespeakError
-from bespeak.protocol import status
-from bespeak.protocol.exchange.messages import Connection, Request, Response
-from bespeak.protocol.exchange.principal import ANONYMOUS
 from bespeak.runtime.exchange import RunningTrail
 from bespeak.runtime.identity.signer import signing_keys
-from bespeak.state.audit.record import make_payload
-from bespeak.state.store.commands.audit import AppendAudit
 from bespeak.state.store.store import Command, Store
 from bespeak.terminal import TargetLoader
 from bespeak.terminal.deployment import server_document
+from bespeak.terminal.panels import write_decision
 from bespeak.terminal.target_store import visit_store
 
 
@@ -61,23 +55,13 @@ def carry_out(
             click.echo("the audit trail has no record of this: the deployment does not name its server_id", err=True)
         return visit_store(target, override, lambda store: store.do(command))
     keys = signing_keys(document.signing_key)
-    request = Request(verb, path, "", {}, msgspec.json.encode(details), Connection(face="cli"))
-    payload = make_payload(
-        request=request,
-        response=Response(status.OK),
-        principal=ANONYMOUS,
-        method=request.method,
-        path=request.path,
-        server_id=server_id,
-        issued_at=time.time(),
-        recorded={name: value for name, value in details.items() if value is not None},
-    )
+    entry = write_decision(server_id, verb, path, details)
 
     async def record(store: Store) -> Any:
         trail = RunningTrail(document.audit, server_id, store, keys)
         await trail.start()
         try:
-            return await store.do(command, AppendAudit("", payload))
+            return await store.do(command, entry)
         finally:
             await trail.stop()
 

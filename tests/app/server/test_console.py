@@ -9,52 +9,18 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
-import httpx
 import pytest
 from tests.cases import rows
-from tests.service import Bench, build, echo, make_endpoint
+from tests.console import BOOK, FIND, WEB, Mounted
+from tests.service import echo, make_endpoint
 
-from bespeak.app.server.console import mount_console
-from bespeak.app.server.http_pages import Publishing
-from bespeak.app.server.settings import HttpAssembly, plan_settings
-from bespeak.contract.endpoint import Endpoint
-from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.app.server.settings import plan_settings
+from bespeak.contract.policy import Policies
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
-from bespeak.faces.http.asgi import Application, Receive, Scope, Send
 from bespeak.state.store.settings import MEMORY
 
 pytestmark = pytest.mark.anyio
-
-TEXT = {"type": "string"}
-WEB = "http://127.0.0.1:8080"
-FIND = make_endpoint("FIND", "/rooms", echo, properties={"beds": {"type": "integer"}})
-BOOK = make_endpoint("BOOK", "/room", echo, properties={"room_id": TEXT}, required=("room_id",), impact="irreversible")
-FETCH = make_endpoint("FETCH", "/rooms/{room_id}", echo, properties={"room_id": TEXT}, required=("room_id",))
-
-
-class Mounted:
-    """The console over a service in this process, asked as the HTTP server asks it."""
-
-    def __init__(self, *endpoints: Endpoint, **fields: Any) -> None:
-        self.bench: Bench = build(*(endpoints or (FIND, BOOK, FETCH)), **fields)
-        settings = plan_settings("rooms", ServerDocument(), http="127.0.0.1:8080", console=True, store=MEMORY)
-        self.token = settings.console_token or ""
-        assembly = HttpAssembly(self.bench.dispatcher, HttpSettings(url=WEB), settings.auth, loopback=True)
-        self.places = mount_console(assembly, Publishing(agtp_port=4480), settings)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app: Application = self.places[scope["path"]]
-        await app(scope, receive, send)
-
-    async def ask(self, path: str, *, method: str = "GET", token: bool = True, **options: Any) -> httpx.Response:
-        headers = {**({"Console-Token": self.token} if token else {}), **options.pop("headers", {})}
-        transport = httpx.ASGITransport(self)
-        async with httpx.AsyncClient(transport=transport, base_url=WEB) as client:
-            return await client.request(method, f"/console/{path}", headers=headers, **options)
-
-    async def call(self, method: str, path: str, **asked: Any) -> httpx.Response:
-        return await self.ask("api/exchange", method="POST", json={"method": method, "path": path, **asked})
 
 
 async def test_nothing_but_the_files_is_shown_without_the_token() -> None:
@@ -232,6 +198,14 @@ async def test_a_filter_counts_and_shows_only_what_it_admits() -> None:
         console.bench.send("BOOK", "/rooms")
         report = await asyncio.wait_for(reports.get(), 10)
     assert (report["seen"], report["shown"][0]["gate"]) == (1, "route")
+
+
+async def test_a_262_is_shown_with_the_gate_of_its_condition() -> None:
+    console = Mounted(policies=Policies(scope_required_for_invocation=True))
+    async with watching(console, "status=262") as reports:
+        console.bench.send("FIND", "/rooms")
+        report = await asyncio.wait_for(reports.get(), 10)
+    assert report["shown"][0]["gate"] is not None
 
 
 async def test_without_a_page_that_watches_no_exchange_is_looked_at() -> None:

@@ -16,6 +16,14 @@ def test_near_verbs_are_suggested_for_a_typo_and_none_for_a_text_far_too_long() 
     assert load_bundled().near("BOOK" * 5_000) == []
 
 
+def test_verbs_of_english_lead_to_verbs_that_mean_the_same_and_not_to_those_spelt_alike() -> None:
+    assert {"PURGE", "REMOVE"} <= set(load_bundled().suggest("ERASE"))
+    for found in (load_bundled().suggest("ERASE"), load_bundled().near("ERASE")):
+        assert "LEASE" not in found
+    assert load_bundled().suggest("RESERV") == load_bundled().near("RESERV")
+    assert load_bundled().suggest("GET") == load_bundled().near("GET")
+
+
 @pytest.mark.parametrize(("legacy", "preferred"), [("GET", "FETCH"), ("post", "CREATE"), ("Delete", "REMOVE")])
 def test_the_preferred_verb_is_suggested_for_a_legacy_verb(legacy: str, preferred: str) -> None:
     assert load_bundled().near(legacy) == [preferred]

@@ -16,7 +16,7 @@ from tests.things import joining
 
 from bespeak import App
 from bespeak.documents.deployment.server_toml import parse_server
-from bespeak.extensions.compute.provider import LanguageModelSettings
+from bespeak.runtime.bindings.language_model import LanguageModelSettings
 
 pytestmark = pytest.mark.anyio
 SERVICE: dict[str, Any] = {"methods": ("TRANSLATE", "GENERATE", "EXTRACT", "RUN", "REGISTER", "CONFIRM")}

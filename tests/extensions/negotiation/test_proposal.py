@@ -203,7 +203,7 @@ def test_verbs_outside_the_catalog_are_459_and_in_the_path_460_whatever_else_is_
     wrong = {"path": "/rooms/query", "semantic": WRONG_SEMANTIC, "input_schema": WRONG_SCHEMA}
     refused = conformance_refuse(method="FINDE", **wrong)
     assert (refused.status, refused.code) == (459, "method-violation")
-    assert refused.details == {"method": "FINDE", "catalog_version": "1.1.0", "suggestions": ["INDEX", "FIND"]}
+    assert refused.details == {"method": "FINDE", "catalog_version": "1.1.0", "suggestions": ["FIND"]}
     refused = conformance_refuse(path="/rooms/query", semantic=WRONG_SEMANTIC, input_schema=WRONG_SCHEMA)
     assert (refused.status, refused.code, refused.details["segment"]) == (460, "endpoint-violation", "query")
 

@@ -83,7 +83,10 @@ def test_words_mean_the_endpoint_they_describe_or_are_doubted() -> None:
     assert any("may also mean" in doubt for doubt in made.doubts)
 
 
-@pytest.mark.parametrize("goal", ["fly to the moon", {"path": "/moons", "output": ["crater"]}, "9$%&", "日本"])
+@pytest.mark.parametrize(
+    "goal",
+    ["fly to the moon", "book the first one", "cancel that", {"path": "/moons", "output": ["crater"]}, "9$%&", "日本"],
+)
 def test_a_goal_that_nothing_fits_has_no_plan(goal: Any) -> None:
     found = compose(goal)
     assert isinstance(found, Impossible)

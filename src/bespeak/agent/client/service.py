@@ -129,7 +129,7 @@ class CalledService:
 
     async def call(self, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> Outcome:
         try:
-            reply = await self._client.request(*self._named(endpoint), arguments or None, headers=headers)
+            reply = await self._client.request(*call_name(self._client, endpoint), arguments or None, headers=headers)
         except BespeakError as error:  # the client says what failed and what may help
             # The query of an address may hold a credential.
             message = _QUERY.sub("", str(error))
@@ -140,11 +140,17 @@ class CalledService:
             self._confirmed.add(endpoint.key)
         return outcome
 
-    def _named(self, endpoint: Endpoint) -> tuple[str, str]:
-        """Return how the client names an endpoint: on the web by its id, for several may share a method and a path."""
-        discovered, chosen = self._client.discovered, endpoint.semantic.mcp_tool_name or ""
-        by_id = discovered is not None and discovered.kind in ("ai", "openapi") and discovered.capability(chosen)
-        return (chosen, "") if by_id else endpoint.key
+
+def call_name(client: ServiceClient, endpoint: Endpoint) -> tuple[str, str]:
+    """Return how a client names an endpoint: on the web by its id, for several may share a method and a path."""
+    discovered, chosen = client.discovered, endpoint.semantic.mcp_tool_name or ""
+    by_id = discovered is not None and discovered.kind in ("ai", "openapi") and discovered.capability(chosen)
+    return (chosen, "") if by_id else endpoint.key
+
+
+def output_of(client: ServiceClient, reply: Reply) -> Any:
+    """Return the output of an accepted reply; on the web it may be a text."""
+    return client._output(reply)
 
 
 def _outcome(reply: Reply, *, is_whole: bool = False) -> Outcome:

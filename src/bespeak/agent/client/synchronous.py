@@ -28,7 +28,7 @@ ResultT = TypeVar("ResultT")
 _CLOSED: Final = "This client is closed; use it inside its with block."
 
 
-class _LoopThread:
+class LoopThread:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._open = True
@@ -100,7 +100,7 @@ async def _next(items: AsyncGenerator[Any]) -> Any:
 class SyncServiceClient:
     """A ServiceClient with blocking methods. It is thread-safe. `bespeak.connect_sync` creates it."""
 
-    def __init__(self, loop: _LoopThread, service: ServiceClient) -> None:
+    def __init__(self, loop: LoopThread, service: ServiceClient) -> None:
         self._loop = loop
         self._service = service
 
@@ -163,7 +163,7 @@ def blocking(opener: Callable[P, AbstractAsyncContextManager[ServiceClient]]) ->
     @functools.wraps(opener)
     @contextmanager
     def opened(*arguments: P.args, **options: P.kwargs) -> Iterator[SyncServiceClient]:
-        loop = _LoopThread()
+        loop = LoopThread()
         try:
             context = opener(*arguments, **options)
             service = loop.run(context.__aenter__())

@@ -407,7 +407,7 @@ def choose(
     """Return the keys of the endpoints, for a query the best. Raises ConfigError if the provider takes fewer."""
     listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
     if query is not None:
-        from bespeak.contract.endpoint_index import EndpointIndex  # noqa: PLC0415 - only queries need the language data
+        from bespeak.contract.matching import EndpointIndex  # noqa: PLC0415 - only queries need the language data
 
         ranked = EndpointIndex(listed, tool_names(listed)).rank(query)
         listed = [listed[number] for _, number in ranked[: FEW if limit is None else limit]]

@@ -20,7 +20,7 @@ from bespeak.agent.client.errors import Reply, ServiceError
 from bespeak.agent.client.sender import WIRE_LOGGER
 from bespeak.agent.client.service import INLINE, ServiceClient
 from bespeak.agent.discovery.readers import Capability
-from bespeak.app.cli.service import open_service, service_options
+from bespeak.app.cli.service import check_text, open_service, service_options
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.file_schema import FileField, file_fields, is_file
 from bespeak.contract.schema.subschemas import resolve
@@ -202,15 +202,6 @@ def _read_data(data: str | None) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         raise click.BadParameter('the input must be a JSON object, like {"beds": 2}', param_hint="-d")
     return value
-
-
-def check_text(*arguments: str) -> None:
-    """Reject arguments that are not UTF-8: Python passes them as lone surrogates, which cannot be encoded."""
-    for argument in arguments:
-        try:
-            argument.encode()
-        except UnicodeEncodeError as error:
-            raise click.UsageError(f"{brief(argument)} is not UTF-8.") from error
 
 
 async def _describe(client: ServiceClient, method: str, path: str) -> Endpoint | Capability | None:

@@ -18,14 +18,11 @@ from bespeak.extensions.messages.store import MESSAGE, UNREAD, ListMessages
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.state.store.commands.cases import (
     ACCEPTED,
-    CONFIRMATION,
     DEFERRED,
-    KINDS,
     PENDING,
     REJECTED,
     STATES,
     Case,
-    DecideCase,
     ListCases,
     ReadCase,
 )
@@ -43,14 +40,13 @@ from bespeak.terminal.console import (
     state_option,
 )
 from bespeak.terminal.decisions import carry_out, check_decision, decision_options
+from bespeak.terminal.panels import Decider, decide_case, describe_case, explain_undecided, name_case
 from bespeak.terminal.target_store import store_options, visit_store
 from bespeak.text.diagnostics.diagnostic import printable
 
 _OPEN: Final = "open"
 _STYLES: Final = {PENDING: "bold yellow", DEFERRED: "yellow", ACCEPTED: "green", REJECTED: "red"}
 _MOMENTS: Final = ("created", "deadline", "expires", "decided_at")
-_ABOUT: Final = ("task_id", "workflow_id", "procedure_id", "alignment_id")
-"""Members of an escalation that say what it is about."""
 
 
 class _Cases(click.Group):
@@ -127,26 +123,13 @@ def reject(case: str, target: str, override: str | None, reason: str | None, by:
 
 def _decide(status: str, case: str, target: str, override: str | None, *, reason: str | None, by: str | None) -> None:
     name = check_decision(case, reason, by)
-    decider, attestation = f"operator:{name}", f"att-{secrets.token_hex(16)}"
-    command = DecideCase(case, status, decider, attestation, kinds=KINDS, parties=(name.casefold(),), reason=reason)
-    details = {"escalation_id": case, "decision": status, "decided_by": name, "reason": reason}
+    command, details = decide_case(case, status, Decider(name, (name.casefold(),)), reason)
     outcome = carry_out(target, override, command, verb="CONFIRM", path="/", details=details)
     if isinstance(outcome, Conflict):
-        raise CommandFailedError(_explain(case, name, outcome))
+        why = explain_undecided(case, name, outcome)
+        raise CommandFailedError(why or f"case {case!r} not found; see `bespeak cases list`")
     decided: Case = outcome[0]
     click.echo(f"{decided.case_id} is {status} by {decided.decided_by}, attestation {decided.attestation_id}")
-
-
-def _explain(case: str, name: str, conflict: Conflict) -> str:
-    details = conflict.details
-    if conflict.reason == "already-decided":
-        when = write_instant(details["decided_at"])
-        return f"{case} was {details['status']} by {details['decided_by']} at {when}, and decisions are final"
-    if conflict.reason == "expired":
-        return f"{case} has expired; the agent must ask again"
-    if conflict.reason == "own-case":
-        return f"{case} must be decided by someone else, because {name!r} is behind the request"
-    return f"case {case!r} not found; see `bespeak cases list`"
 
 
 def _as_dict(case: Case) -> dict[str, Any]:
@@ -159,33 +142,16 @@ def _as_dict(case: Case) -> dict[str, Any]:
 
 
 def _summary(case: Case) -> Text:
-    subject = msgspec.json.decode(case.subject)
-    if case.kind == CONFIRMATION:
-        asked = f"{subject['method']} {subject['path']}"
-    else:
-        what = next((f"{name[:-3]} {subject[name]}" for name in _ABOUT if name in subject), "a decision")
-        asked = f"{what}, {subject['reason']}" if "reason" in subject else what
     return line(
         (f"{case.state:<9}", _STYLES.get(case.state, "dim")),
-        f" {case.case_id}  {write_instant(case.created)}  {case.kind:<12}  {asked[:120]}",
+        f" {case.case_id}  {write_instant(case.created)}  {case.kind:<12}  {name_case(case)[:120]}",
         (f"  by {case.agent_id[:12] or 'anonymous'} to {case.recipient[:64]}", "dim"),
     )
 
 
 def _details(case: Case) -> Iterator[Text]:
     yield line((case.case_id, "bold"))
-    named = {"kind": case.kind, "state": case.state, "agent": case.agent_id or "none", "recipient": case.recipient}
-    moments = {name: getattr(case, name) for name in _MOMENTS}
-    named |= {name: write_instant(value) for name, value in moments.items() if value is not None}
-    parties = msgspec.json.decode(case.parties) if case.parties else []
-    decided = {
-        "behind it": ", ".join(party for party in parties if party != case.agent_id) or None,
-        "decided by": case.decided_by,
-        "reason": case.reason,
-        "attestation": case.attestation_id,
-        "digest": f"sha-256:{case.digest}",
-    }
-    for name, value in {**named, **decided}.items():
+    for name, value in describe_case(case).items():
         if value is not None:
             yield line(f"  {name.replace('_', ' '):<12} {value}")
 

@@ -117,7 +117,7 @@ def _unknown(text: str, chosen: Catalog) -> str:
     elsewhere = versions_with(name)
     if elsewhere:
         return f"{message} It is in {', '.join(elsewhere)}."
-    near = chosen.near(text)
+    near = chosen.suggest(text)
     return f"{message} Did you mean {' or '.join(near)}?" if near else f"{message} See `bespeak catalog list`."
 
 

@@ -25,17 +25,14 @@ from bespeak.checks.evolution.change_report import (
     Approval,
     ChangeReport,
     FailOn,
-    advise,
     approve,
     by_endpoint,
-    judge,
     markdown,
     parse_approvals,
     with_entries,
-    within,
 )
-from bespeak.checks.evolution.contract_diff import Contract, diff_contracts, manifest_contract, service_contract
-from bespeak.checks.lint.document import read_subject
+from bespeak.checks.evolution.comparison import compare, read_contract
+from bespeak.checks.evolution.contract_diff import Contract, manifest_contract, service_contract
 from bespeak.checks.lint.registration import effective_policies
 from bespeak.checks.lint.subject import Subject
 from bespeak.contract.catalog.document import open_catalog
@@ -213,26 +210,8 @@ def _document(path: Path, *, tolerant: bool) -> ContractSource:
     text = read_text(path, MAX_BYTES)
     if isinstance(text, Diagnostic):
         raise ContractError(f"{path} cannot be read", [text])
-    subject = read_subject(text, str(path))
-    if isinstance(subject, Diagnostic):
-        raise ContractError(f"{path} cannot be compared", [subject])
-    if subject.kind == "manifest":
-        manifest, findings = parse_manifest(text.encode())
-        if manifest is None:
-            raise ContractError(f"{path} cannot be compared", findings)
-        return ContractSource(manifest_contract(manifest))
-    if subject.agis is None:
-        raise ContractError(f"{path} is not a contract", subject.found)
-    if not tolerant and has_errors(subject.found):
-        raise ContractError(f"{path} has errors; fix them first", subject.found)
-    document = subject.agis
-    contract = Contract(
-        endpoints=tuple(entry.endpoint for entry in document.endpoints),
-        vocabulary=document.vocabulary,
-        data_manifest=document.data_manifest,
-        version=document.version or document.vocabulary.version,
-    )
-    return ContractSource(contract, _locator(subject))
+    contract, subject = read_contract(text, str(path), tolerant=tolerant)
+    return ContractSource(contract) if subject is None else ContractSource(contract, _locator(subject))
 
 
 def _locator(subject: Subject) -> Locate:
@@ -385,24 +364,16 @@ def _compare(
     with ExitStack() as open_files:
         before = contract_of(old, new, options, open_files, tolerant=True)
         after = contract_of(new, old, options, open_files)
-        everything = diff_contracts(before.contract, after.contract)
-        changes = after.place(within(everything, category))
-    judgement = judge(everything, known, datetime.now().astimezone().date())
-    # Prose changes need at most a patch bump, so they count for the version in every category.
-    counted = [*changes, *(change for change in everything if change.about.category == "PROSE")]
-    version = advise(counted, before.contract.version, after.contract.version)
-    too_small = version.finding()
-    return ChangeReport(
-        old=old,
-        new=new,
-        changes=changes,
-        hidden=len(everything) - len(changes),
-        category=category,
-        fail_on=fail_on,
-        version=version,
-        approved=judgement.approved,
-        findings=[*judgement.findings, *([too_small] if too_small else [])],
-    )
+        return compare(
+            old,
+            new,
+            before.contract,
+            after.contract,
+            category=category,
+            fail_on=fail_on,
+            approvals=known,
+            place=after.place,
+        )
 
 
 def _read_approvals(path: Path, *, wanted: bool) -> list[Approval]:

@@ -11,18 +11,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from bespeak.app.server.linting import add_service, open_results
 from bespeak.app.server.target import join_app, open_app
 from bespeak.checks.lint.project import Project
 from bespeak.checks.lint.rules.handler import MODULE, OPEN_RESULT, TYPE_ADVICE
 from bespeak.contract.catalog.document import load_bundled, open_catalog
-from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import RegisteredFunction
-from bespeak.contract.service import Service
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.documents.deployment.server_toml import read_server
 from bespeak.errors import ConfigError, ContractError
-from bespeak.runtime.bindings.function import plan_output
-from bespeak.runtime.functions.reading import locate
 from bespeak.terminal.deployment import configuration_of
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
@@ -77,7 +74,7 @@ def _check(project: Project, target: str, base: Path, file: Path | None, configu
         with contextlib.redirect_stdout(sys.stderr), _own_modules(base):
             app = open_app(target, base)
             service = app.service()
-            open_results = list(_open_results(service))
+            unsaid = list(open_results(service))
             if configuration is not None:
                 deployed = read_deployment(configuration, beside_app=True)[0]
                 joined = join_app(deployed.service(), service, deployed.server, app.location)
@@ -92,24 +89,9 @@ def _check(project: Project, target: str, base: Path, file: Path | None, configu
         message = f"importing {target} failed with {type(cause).__name__}: {cause}" if cause else str(error)
         _report(project, [MODULE.found(message, place, advice="Fix it; nothing in the module was checked.")], place)
         return
-    for path, endpoints in _by_file(service):
-        text = read_text(path, MAX_BYTES)
-        if isinstance(text, Diagnostic):
-            project.add_findings(path, [text])
-        else:
-            catalog = open_catalog(service.catalog, base)[0] or load_bundled()
-            project.add_python(path, text, endpoints, catalog, service.policies, recipes=service.recipes)
-    for source, finding in open_results:
+    add_service(project, service, open_catalog(service.catalog, base)[0] or load_bundled())
+    for source, finding in unsaid:
         project.add_findings(Path(source.file).absolute(), [replace(finding, location=source)])
-
-
-def _open_results(service: Service) -> Iterator[tuple[Location, Diagnostic]]:
-    for endpoint in service.endpoints:
-        function = endpoint.handler.target if isinstance(endpoint.handler, RegisteredFunction) else None
-        finding = plan_output(endpoint, endpoint.output_schema).finding if function is not None else None
-        source = locate(function) if function is not None else None
-        if finding is not None and source is not None:
-            yield source, finding
 
 
 @contextlib.contextmanager
@@ -124,15 +106,6 @@ def _own_modules(base: Path) -> Iterator[None]:
             file = getattr(sys.modules[name], "__file__", None)
             if file and Path(file).is_relative_to(base.resolve()):
                 del sys.modules[name]
-
-
-def _by_file(service: Service) -> Iterator[tuple[Path, list[Endpoint]]]:
-    """Group the endpoints whose declaration is Python; those bound to an AGIS document are checked with it."""
-    files: dict[str, list[Endpoint]] = defaultdict(list)
-    for endpoint in service.endpoints:
-        if endpoint.location is not None and endpoint.location.file.endswith(".py"):
-            files[endpoint.location.file].append(endpoint)
-    return ((Path(file).absolute(), endpoints) for file, endpoints in files.items())
 
 
 def _report(project: Project, findings: list[Diagnostic], place: Location) -> None:

@@ -42,6 +42,8 @@ _OWN: Final = (
     ("schema", "methods:schema", "Write a contract", "Print the JSON Schema of a document format."),
     ("discover", "discover:discover", "Use a service", "Show the endpoints of a service."),
     ("call", "call:call", "Use a service", "Call an endpoint of a service."),
+    ("ask", "ask:ask", "Use a service", "Do what a sentence says with one or more services."),
+    ("chat", "ask:chat", "Use a service", "Talk to one or more services."),
     ("propose", "propose:propose", "Use a service", "Ask a service for an endpoint that it lacks."),
     ("lint", "lint:lint", "Check a contract", "Check contracts for errors and style."),
     ("explain", "explain:explain", "Check a contract", "Explain a rule."),
@@ -49,6 +51,7 @@ _OWN: Final = (
     ("methods", "methods:methods", "Check a contract", "Look up the standard methods."),
     ("diff", "diff:diff", "Check a contract", "Compare two contracts and find breaking changes."),
     ("lsp", "lint:lsp", "Check a contract", "Run the language server for editors."),
+    ("bench", "bench:bench", "Check a contract", "Measure how names of endpoints help to find them."),
     ("conform", "conform:conform", "Check a contract", "Run the AGTP-API or AGIS conformance checks."),
 )
 _BELOW: Final = {"semantic": {"negotiate": Lazy("bespeak.app.cli.semantic_negotiate", "negotiate")}}

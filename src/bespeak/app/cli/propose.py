@@ -21,8 +21,8 @@ from bespeak.agent.client.errors import (
 )
 from bespeak.agent.client.negotiation import Proposal, Synthesis, define, read_proposal
 from bespeak.agent.client.service import ServiceClient
-from bespeak.app.cli.call import check_text, print_refusal, property_types, read_field
-from bespeak.app.cli.service import open_service, service_options
+from bespeak.app.cli.call import print_refusal, property_types, read_field
+from bespeak.app.cli.service import check_text, open_service, service_options
 from bespeak.contract.endpoint import IMPACTS
 from bespeak.contract.schema.view import SchemaView
 from bespeak.documents.ai.param_notation import write_fields

@@ -20,7 +20,7 @@ from bespeak.protocol.address import is_web
 from bespeak.protocol.exchange.principal import derived_id
 from bespeak.terminal import FILE, CommandFailedError, repeatable_option, seconds_option
 from bespeak.terminal.console import json_option, print_findings
-from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
 from bespeak.text.reading.text_file import read_text
 
 if TYPE_CHECKING:
@@ -150,6 +150,15 @@ def is_address(service: str) -> bool:
 def declared_scopes(scopes: tuple[str, ...]) -> list[str]:
     """Return the scopes of --scope, which may list several."""
     return [token for text in scopes for token in text.replace(",", " ").split()]
+
+
+def check_text(*arguments: str) -> None:
+    """Reject arguments that are not UTF-8: Python passes them as lone surrogates, which cannot be encoded."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError as error:
+            raise click.UsageError(f"{brief(argument)} is not UTF-8.") from error
 
 
 async def _require_signature(client: ServiceClient) -> None:

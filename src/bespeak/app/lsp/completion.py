@@ -350,7 +350,7 @@ def verb_text(name: str, catalog: Catalog, found: Sequence[Diagnostic] = ()) -> 
     parts = [f"**{name}** is not in the catalog {catalog.version}."]
     if legacy is not None:
         parts.append(f"It is an HTTP verb: {legacy.description} Use **{legacy.preferred}**.")
-    elif near := catalog.near(name.upper()):
+    elif near := catalog.suggest(name.upper()):
         parts.append(f"Similar verbs: {', '.join(near[:4])}.")
     parts += (f"{finding.rule}: {finding.message}. {finding.help}".rstrip() for finding in found)
     return "\n\n".join(parts)

@@ -278,6 +278,7 @@ class Keeper:
         auditor = self._trail.auditor if self._trail is not None else None
         self.dispatcher = assembled.build_dispatcher(store, document, auditor, () if metrics is None else (metrics,))
         self._server = self.dispatcher.server
+        self._server.trail = self._trail
         self._sweeper = Sweeper(store)
         kinds = self._server.kinds if service.methods or service.extensions else {}
         due = {kind: how.due(self._server) for kind, how in kinds.items() if how.due is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import mimetypes
@@ -13,21 +14,27 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.app.server.http_pages import Publishing, reach_of
+from bespeak.app.server.http_pages import PublishedFace, Publishing, list_faces, reach_of
+from bespeak.app.server.linting import lint_served
 from bespeak.app.server.settings import HttpAssembly, Settings
+from bespeak.errors import ContractError
 from bespeak.faces import console
 from bespeak.faces.console.application import PATH, Access, ConsoleApplication, View, Visit
-from bespeak.faces.console.contract import describe_endpoint, list_endpoints
+from bespeak.faces.console.contract import compare_with, describe_endpoint, list_endpoints, show_catalog
 from bespeak.faces.console.exchanges import Asked, is_irreversible, make_exchange
 from bespeak.faces.console.live import Live
+from bespeak.faces.console.panels import Work
 from bespeak.faces.http.asgi import Application
 from bespeak.faces.http.dispatched import DispatchBackend
 from bespeak.faces.http.face import Origins
 from bespeak.faces.http.site import Page
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.runtime.route_table import RouteTable
 
 _FILES: Final = Path(console.__file__).with_name("static")
+_BYTES_PER_TOKEN: Final = 4  # a usual mean of English and JSON
+_MOST_FINDINGS: Final = 20
 _MAP: Final = re.compile(rb'<script type="importmap">(.*?)</script>', re.DOTALL)
 
 
@@ -76,6 +83,9 @@ class _Views:
         self._publishing = publishing
         self._settings = settings
         self._access = access
+        self._work = Work(self._server)
+        self._made: tuple[RouteTable, asyncio.Future[dict[str, tuple[PublishedFace, bytes]]]] | None = None
+        self._linting: asyncio.Future[dict[str, Any]] | None = None
 
     def table(self) -> dict[str, View]:
         return {
@@ -83,9 +93,80 @@ class _Views:
             "endpoints": View(self._endpoints),
             "endpoint": View(self._endpoint),
             "exchange": View(self._exchange, acts=True),
+            "panel": View(self._panel, change=self._act),
+            "contract": View(self._contract),
+            "face": View(self._face),
+            "lint": View(self._lint),
+            "catalog": View(self._catalog),
+            "diff": View(self._diff, asks=True),
         }
 
-    async def _session(self, _: Visit) -> Mapping[str, Any]:
+    async def _faces(self) -> dict[str, tuple[PublishedFace, bytes]]:
+        """Return every form of the contract with its content, made again only if the contract has changed."""
+        routes, made = self._server.routes, self._made
+        failed = made is not None and made[1].done() and made[1].exception() is not None
+        if made is None or made[0] is not routes or failed:
+            web, publishing, keeps_state = self._assembly.web, self._publishing, self._assembly.dispatcher.keeps_state
+
+            def make() -> dict[str, tuple[PublishedFace, bytes]]:
+                faces = list_faces(routes, web, publishing, keeps_state=keeps_state)
+                return {face.name: (face, face.make()) for face in faces}
+
+            # In a thread: those of thousands of endpoints take seconds.
+            self._made = made = (routes, asyncio.ensure_future(asyncio.to_thread(make)))
+        return await asyncio.shield(made[1])
+
+    async def _contract(self, _: Visit) -> Mapping[str, Any]:
+        return {
+            "faces": [
+                {
+                    "name": face.name,
+                    "path": face.path,
+                    "media_type": face.media_type,
+                    "bytes": len(content),
+                    "tokens": -(-len(content) // _BYTES_PER_TOKEN),
+                    "command": face.command,
+                }
+                for face, content in (await self._faces()).values()
+            ],
+            "tokens_are": f"estimated, as {_BYTES_PER_TOKEN} bytes each",
+        }
+
+    async def _face(self, visit: Visit) -> str | Refused:
+        name = visit.given.get("name", "")
+        found = (await self._faces()).get(name)
+        message = f"The contract has no face {name[:40]!r}."
+        return Refused(status.NOT_FOUND, "face-not-found", message) if found is None else found[1].decode()
+
+    async def _lint(self, _: Visit) -> Mapping[str, Any]:
+        if self._linting is None or self._linting.done():  # whoever asks meanwhile gets the same
+            target, service = self._settings.target, self._server.registrar.service
+            lint = asyncio.to_thread(lint_served, target, service, self._server.routes.catalog)
+            self._linting = asyncio.ensure_future(lint)
+        return {**await asyncio.shield(self._linting), "command": "bespeak lint TARGET --format json"}
+
+    async def _catalog(self, _: Visit) -> Mapping[str, Any]:
+        return {"blocks": show_catalog(self._server.routes), "command": "bespeak catalog list"}
+
+    async def _diff(self, visit: Visit) -> Mapping[str, Any] | Fault | Refused:
+        other = visit.given.get("other", visit.given.get("document"))
+        if not isinstance(other, str) or not other.strip():
+            return Fault("other must be the text of a manifest, an AGIS document or an endpoint file.", "other")
+        try:
+            report = await asyncio.to_thread(compare_with, self._server.routes, other)
+        except ContractError as error:
+            findings = [str(finding) for finding in error.findings[:_MOST_FINDINGS]]
+            message = f"{error.message}: {findings[0] if findings else 'it cannot be read'}"
+            return Refused(status.BAD_REQUEST, "not-a-contract", message, {"findings": findings})
+        return {**report, "command": "bespeak diff OTHER TARGET --json"}
+
+    async def _panel(self, visit: Visit) -> Any:
+        return await self._work.show(visit.given, self._access.rights(visit.caller), visit.caller)
+
+    async def _act(self, visit: Visit) -> Any:
+        return await self._work.act(visit.given, self._access.rights(visit.caller), visit.caller)
+
+    async def _session(self, visit: Visit) -> Mapping[str, Any]:
         routes = self._server.routes
         identity = routes.service.identity
         reach = reach_of(routes, self._assembly.web, self._publishing)
@@ -103,6 +184,8 @@ class _Views:
             "mcp": reach.mcp,
             "workers": self._settings.workers,
             "path": PATH,
+            "can": self._access.rights(visit.caller),
+            "panels": self._work.names(),
         }
 
     async def _endpoints(self, _: Visit) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
@@ -212,6 +212,57 @@ def reach_of(routes: RouteTable, settings: HttpSettings, publishing: Publishing)
 def _looks() -> reference.Looks:
     style, script = (Path(__file__).with_name(name).read_text("utf-8") for name in ("docs.css", "docs.js"))
     return reference.Looks(style, script)
+
+
+class PublishedFace(NamedTuple):
+    """One form of the contract, as operators look at it."""
+
+    name: str
+    path: str  # where it is served
+    media_type: str
+    make: Callable[[], bytes]
+    command: str  # command that writes the same
+
+
+def list_faces(
+    routes: RouteTable, settings: HttpSettings, publishing: Publishing, *, keeps_state: bool
+) -> list[PublishedFace]:
+    """Return every form of the contract that can be made, whether or not it is public."""
+    contents = _Contents(routes, settings, publishing, keeps_state=keeps_state)
+    pages = make_pages(routes, settings, publishing, keeps_state=keeps_state)
+    listed = any(endpoint.is_listed for endpoint in routes.endpoints.values())
+
+    def tools() -> dict[str, Any]:
+        from bespeak.contract.mcp_tool import make_tools  # noqa: PLC0415 - only if requested
+
+        offered = make_tools(one for one in routes.publication.endpoints.values() if one.is_listed)
+        return {"tools": [tool.entry for tool in offered.values()]}
+
+    def encoded(make: Callable[[], Any]) -> Callable[[], bytes]:
+        return lambda: msgspec.json.encode(make())
+
+    manifest = PublishedFace(
+        *("manifest", "DISCOVER /", MEDIA_MANIFEST),
+        *(lambda: routes.publication.manifest_for(ANONYMOUS).body, "bespeak discover TARGET --json"),
+    )
+    faces = [manifest, PublishedFace("agis", "/", MEDIA_AGIS, contents.agis, "bespeak export agis TARGET")]
+    found = [("summary", agis_document.SUMMARY_PATH, MEDIA_JSON, contents.summary, "bespeak discover https://HOST")]
+    if listed:
+        main = PublishedFace("ai", discovery.AI_PATH, MEDIA_JSON, lambda: contents.ai.main, "bespeak export ai TARGET")
+        faces.append(main)
+        found += [
+            ("openapi", OPENAPI, MEDIA_JSON, contents.openapi, "bespeak export openapi TARGET"),
+            ("mcp", discovery.MCP_INTERFACE, MEDIA_JSON, tools, "bespeak mcp TARGET"),
+        ]
+        if settings.url is not None:
+            found.append(("a2a", a2a_card.PATH, MEDIA_JSON, lambda: contents.card, "bespeak export a2a TARGET"))
+    if routes.service.semantic is not None:
+        found.append(("jsonld", DOCUMENT_PATH, DOCUMENT_TYPE, contents.meaning, "bespeak export jsonld TARGET"))
+    llms = PublishedFace(
+        *("llms", discovery.LLMS_PATH, "text/plain", lambda: contents.llms(pages), "bespeak export llms TARGET")
+    )
+    faces += [PublishedFace(name, path, kind, encoded(make), command) for name, path, kind, make, command in found]
+    return [*faces, llms]
 
 
 class _Contents:

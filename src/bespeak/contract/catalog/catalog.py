@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
 from bespeak.contract.endpoint import format_warning
@@ -29,7 +29,7 @@ class NearWords:
         wanted = text.upper()
         if len(wanted) > _LONGEST:
             return []
-        found = {word for rest in _rests(wanted) for word in self._rests.get(rest, ())}
+        found = {word for rest in _rests(wanted) for word in self._rests.get(rest, ()) if _is_slip(wanted, word)}
         found.update(self._stems(wanted))
         return sorted(found, key=lambda word: (abs(len(word) - len(wanted)), word))[:3]
 
@@ -38,6 +38,14 @@ class NearWords:
             if wanted[:end] in self._words:
                 yield wanted[:end]
                 return
+
+
+def _is_slip(text: str, word: str) -> bool:
+    """Return True if one letter is added, missing or wrong, or two are swapped: ERASE is not a slip of LEASE."""
+    if len(text) != len(word):
+        return True
+    wrong = [at for at in range(len(text)) if text[at] != word[at]]
+    return len(wrong) < 2 or (len(wrong) == 2 and text[wrong[0]] == word[wrong[1]] and text[wrong[1]] == word[wrong[0]])
 
 
 def _rests(word: str) -> Iterator[str]:
@@ -103,12 +111,30 @@ class Catalog:
         return NearWords(self.names)
 
     def near(self, method: str) -> list[str]:
-        """Return approved verbs close to an unknown word; for a legacy verb, the one to use instead."""
+        """Return approved verbs spelt like an unknown word; for a legacy verb, the one to use instead."""
         legacy = self.legacy.get(method.upper())
         return [legacy.preferred] if legacy else self._near.near(method)
 
+    def suggest(self, method: str) -> list[str]:
+        """Return approved verbs to use instead of an unknown word.
+
+        A verb of English is not a typo: it leads to verbs that mean the same, if there are any. Loads English.
+        """
+        unknown = method.upper() not in self.legacy and len(method) <= _LONGEST
+        meant = _mean_alike(method.lower(), self.names) if unknown else ()
+        return list(meant) or self.near(method)
+
     def verbs_in(self, category: str) -> list[Verb]:
         return [verb for verb in self.verbs.values() if category in verb.categories]
+
+
+@lru_cache(maxsize=4096)
+def _mean_alike(verb: str, names: frozenset[str]) -> tuple[str, ...]:
+    from bespeak.text.language.consistency import fitting_verbs  # noqa: PLC0415 - servers do without English
+    from bespeak.text.language.lexicon import lexicon  # noqa: PLC0415
+
+    known = verb in lexicon().verbs and verb.upper() not in names
+    return fitting_verbs(f"{verb.capitalize()} the item.", sorted(names)) if known else ()
 
 
 _VERSION = re.compile(r"(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(?:[-+][0-9A-Za-z.+-]{1,64})?")

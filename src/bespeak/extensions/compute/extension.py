@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.errors import ConfigError
 from bespeak.extensions.compute.extract import extract
 from bespeak.extensions.compute.language import PART, SharedModel, generate, translate
 from bespeak.extensions.compute.matching import classify, recommend
 from bespeak.extensions.compute.methods import calculate, evaluate, filter_rows, rank, validate
 from bespeak.extensions.compute.models import predict
 from bespeak.extensions.compute.normalize import normalize
-from bespeak.extensions.compute.provider import LanguageModel, LanguageModelSettings
 from bespeak.extensions.compute.transform import transform
+from bespeak.runtime.bindings.language_model import LanguageModel, LanguageModelSettings, read_api_key
 from bespeak.runtime.concurrency import FairSemaphore
 from bespeak.runtime.extension import Extension, Opening
 
@@ -25,10 +24,7 @@ def _open(opening: Opening) -> None:
 
     from bespeak.runtime.bindings.upstream import UpstreamPool  # noqa: PLC0415
 
-    key = None if settings.api_key_env is None else opening.environment.get(settings.api_key_env, "")
-    if key is not None and not (key and key.isprintable() and key.isascii()):
-        message = f"The language model needs its API key in the environment variable {settings.api_key_env}."
-        raise ConfigError(message)
+    key = read_api_key(settings, opening.environment)
     pool, most = UpstreamPool(), settings.at_once
     model = LanguageModel(settings, pool.transport(httpx.URL(settings.url)), key)
     opening.provide(PART, SharedModel(model, FairSemaphore(most, most=most * 4, most_of_one=most * 2)))

@@ -18,9 +18,9 @@ from bespeak.contract.schema.validation import Validator
 from bespeak.contract.standard.definition import LANGUAGE, TEXT, list_of, object_of
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.compute.methods import read_schema
-from bespeak.extensions.compute.provider import RETRY, LanguageModel, ModelAnswer, ModelError
 from bespeak.protocol import status
 from bespeak.runtime.answer import Envelope
+from bespeak.runtime.bindings.language_model import RETRY, LanguageModel, ModelAnswer, ModelError
 from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import FairSemaphore, run_in_thread

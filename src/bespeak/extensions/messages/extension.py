@@ -21,6 +21,7 @@ from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
 from bespeak.runtime.server import Server
 from bespeak.state.store.commands.records import Record
 from bespeak.state.store.store import Command
+from bespeak.terminal.panels import panel_in
 
 
 def _open(opening: Opening) -> None:
@@ -86,4 +87,5 @@ messages: Final = Extension(
         ),
     },
     open=_open,
+    panels=(panel_in(__name__, "deliveries", "Deliveries"),),
 )

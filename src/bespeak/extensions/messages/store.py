@@ -479,6 +479,28 @@ class NextOutbox(Command, frozen=True):
         return rows[0][0]
 
 
+class OutboxCount(msgspec.Struct, frozen=True):
+    topic: str
+    waiting: int
+    due: int  # number of those that may be sent now
+    attempts: int  # attempts of the one that was tried most often
+    oldest: float
+
+
+class CountOutbox(Command, frozen=True):
+    """Count what waits to be sent, by topic, up to a limit."""
+
+    most: int = 100_000
+
+    def steps(self) -> Result[list[OutboxCount]]:
+        return read_all(
+            OutboxCount,
+            "SELECT topic, count(*), count(CASE WHEN due <= {now} THEN 1 END), max(attempts), min(created) "
+            "FROM (SELECT topic, due, attempts, created FROM outbox LIMIT ?) AS counted GROUP BY topic ORDER BY topic",
+            self.most,
+        )
+
+
 class SetState(Command, frozen=True):
     """Change the state of a record of any kind from one to another; leave a record in another state as it is."""
 

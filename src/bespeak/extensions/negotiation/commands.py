@@ -232,24 +232,15 @@ def _change(verb: str, proposal: str, target: str, override: str | None, command
     outcome = carry_out(target, override, command, verb=verb, path="/proposals/{proposal_id}", details=details)
     if isinstance(outcome, Conflict):
         state, by = outcome.details.get("state"), outcome.details.get("decided_by") or "the server"
-        raise CommandFailedError(_REFUSALS[outcome.reason].format(proposal, state=state, by=by))
+        raise CommandFailedError(kept.REFUSALS[outcome.reason].format(proposal, state=state, by=by))
     row: ProposalRow = outcome[0]
     return row
-
-
-_REFUSALS: Final = {
-    "not-found": "proposal {0!r} not found; see `bespeak proposals list --state all`",
-    "ended": "the session of {0} has ended; the agent must propose again",
-    "expired": "{0} has expired; the agent must propose again",
-    "decided": "{0} is {state} already, by {by}",
-    "not-approved": "{0} is {state}; only an approved proposal can be published or revoked",
-}
 
 
 def _read(proposal: str, target: str, override: str | None) -> ProposalRow:
     row: ProposalRow | None = visit_store(target, override, lambda store: store.read(kept.ReadProposal(_id(proposal))))
     if row is None:
-        raise CommandFailedError(_REFUSALS["not-found"].format(proposal))
+        raise CommandFailedError(kept.REFUSALS["not-found"].format(proposal))
     return row
 
 

@@ -8,6 +8,7 @@ from bespeak.extensions.negotiation.methods import PROPOSAL_METHODS, Negotiator,
 from bespeak.extensions.negotiation.settings import NegotiationSettings
 from bespeak.extensions.negotiation.syntheses import Syntheses
 from bespeak.runtime.extension import BuiltIn, Extension, Opening
+from bespeak.terminal.panels import panel_in
 
 
 def _open(opening: Opening) -> None:
@@ -20,10 +21,20 @@ def _open(opening: Opening) -> None:
     negotiator = Negotiator(registrar, store, syntheses, settings, document.sessions)
     server.own_endpoints = syntheses
     opening.provide("negotiation", negotiator)
+    opening.on_start(lambda: negotiator.prepare(server.routes))
 
 
 negotiation: Final = Extension(
     name="negotiation",
     endpoints=lambda _: [BuiltIn(method, path, proposals) for path, method in PROPOSAL_METHODS],
     open=_open,
+    panels=(
+        panel_in(
+            __name__,
+            "proposals",
+            "Proposals",
+            one=True,
+            act=("approve", "reject", "revoke"),
+        ),
+    ),
 )

@@ -285,7 +285,7 @@ def check_conformance(proposal: Proposal, catalog: Catalog, policies: Policies) 
 
 def _method_violation(endpoint: Endpoint, catalog: Catalog, findings: list[Diagnostic]) -> Refused:
     shown = endpoint.method[:64]
-    details = {"method": shown, "catalog_version": catalog.version, "suggestions": catalog.near(endpoint.method)}
+    details = {"method": shown, "catalog_version": catalog.version, "suggestions": catalog.suggest(endpoint.method)}
     return Refused(status.METHOD_VIOLATION, "method-violation", _say(findings[0]), details)
 
 

@@ -314,6 +314,16 @@ class RevokeSynthesis(Command, frozen=True):
         return (yield from _change(self.proposal_id, changes, REVOKED, self.decided_by, self.reason, REVOKED_FOR))
 
 
+REFUSALS: Final = {
+    "not-found": "proposal {0!r} not found; see `bespeak proposals list --state all`",
+    "ended": "the session of {0} has ended; the agent must propose again",
+    "expired": "{0} has expired; the agent must propose again",
+    "decided": "{0} is {state} already, by {by}",
+    "not-approved": "{0} is {state}; only an approved proposal can be published or revoked",
+}
+"""Why a decision was not carried out, by the reason of its Conflict."""
+
+
 class UseSynthesis(Command, frozen=True):
     """Check that a synthesis still lives; each use extends one that ends after a time without use."""
 
@@ -349,11 +359,19 @@ class ReadProposal(Command, frozen=True):
 class ListProposals(Command, frozen=True):
     state: str | None = None  # state to list; None for all
     limit: int = 100
+    after: tuple[float, str] = (0.0, "")  # time and id of the last proposal of the previous page, if oldest first
+    agent_id: str | None = None  # whose to list, newest first; None for those of all agents, oldest first
 
     def steps(self) -> Result[list[ProposalRow]]:
-        where = "" if self.state is None else f"WHERE {_STATE} = ? "
-        sql = f"SELECT {_COLUMNS} FROM proposals {where}ORDER BY created, proposal_id LIMIT ?"
-        return read_all(_proposal, sql, *(() if self.state is None else (self.state,)), self.limit)
+        both = {f"{_STATE} = ?": self.state, "agent_id = ?": self.agent_id}
+        chosen: dict[str, Any] = {condition: value for condition, value in both.items() if value is not None}
+        order = "created DESC, proposal_id"
+        if self.agent_id is None:
+            chosen |= {"(created, proposal_id) > (?, ?)": self.after}
+            order = "created, proposal_id"
+        given = [part for value in chosen.values() for part in (value if isinstance(value, tuple) else (value,))]
+        sql = f"SELECT {_COLUMNS} FROM proposals WHERE {' AND '.join(chosen)} ORDER BY {order} LIMIT ?"
+        return read_all(_proposal, sql, *given, self.limit)
 
 
 class ListChanges(Command, frozen=True):

@@ -10,6 +10,7 @@ from bespeak.extensions.payments.methods import cancel_purchase, confirm_own, de
 from bespeak.extensions.payments.purchases import HELD, PURCHASE, SETTLED, Sales, open_purchases
 from bespeak.extensions.payments.settings import PaymentSettings
 from bespeak.runtime.extension import Anchor, Cancelling, Extension, Gate, Opening, RecordKind
+from bespeak.terminal.panels import panel_in
 
 _logger = logging.getLogger(__name__)
 
@@ -45,4 +46,5 @@ payments: Final = Extension(
     },
     hooks={"confirm purchases": confirm_own},
     open=_open,
+    panels=(panel_in(__name__, "payments", "Payments", one=True),),
 )

@@ -183,11 +183,13 @@ class ListEntries(Command, frozen=True):
 
     account: str | None = None
     limit: int = 100
+    before: int = _MOST  # position of the last entry of the previous page
 
     def steps(self) -> Result[list[LedgerEntry]]:
-        where, values = ("", ()) if self.account is None else ("WHERE account = ? ", (self.account,))
-        sql = f"SELECT position, transaction_id, account, currency, amount, at FROM ledger_entries {where}"
-        return read_all(LedgerEntry, f"{sql}ORDER BY position DESC LIMIT ?", *values, self.limit)
+        of, accounts = ("", ()) if self.account is None else ("account = ? AND ", (self.account,))
+        columns = "position, transaction_id, account, currency, amount, at"
+        sql = f"SELECT {columns} FROM ledger_entries WHERE {of}position < ? ORDER BY position DESC LIMIT ?"
+        return read_all(LedgerEntry, sql, *accounts, self.before, self.limit)
 
 
 class CheckLedger(Command, frozen=True):

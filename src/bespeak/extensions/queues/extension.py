@@ -10,6 +10,7 @@ from bespeak.extensions.queues.queues import Queues
 from bespeak.extensions.queues.store import QUEUED, SUBMISSION
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
 from bespeak.runtime.handling import OpenLimit
+from bespeak.terminal.panels import panel_in
 
 
 def _open(opening: Opening) -> None:
@@ -31,4 +32,5 @@ queues: Final = Extension(
     hooks={"confirm items": confirm_pulled},
     kinds={SUBMISSION: RecordKind(cancelling=Cancelling((QUEUED,)), named=True, describe=describe_item)},
     open=_open,
+    panels=(panel_in(__name__, "queues", "Queues", one=True, act=("retry",)),),
 )

@@ -161,10 +161,11 @@ class ListItems(Command, frozen=True):
     queue: str
     state: str
     limit: int
+    after: tuple[float, str] = (0.0, "")  # time and id of the last item of the previous page
 
     def steps(self) -> Result[list[Record]]:
         where = {"kind = ?": (SUBMISSION,), "channel = ?": (self.queue,), "state = ?": (self.state,)}
-        return list_where({**where, "expires > {now}": ()}, self.limit)
+        return list_where({**where, "expires > {now}": (), "(created, record_id) > (?, ?)": self.after}, self.limit)
 
 
 def retry_item(record: Record) -> ChangeRecord:

@@ -13,6 +13,7 @@ from bespeak.extensions.semantics.layer import check_extra
 from bespeak.extensions.semantics.settings import semantic_settings
 from bespeak.runtime.extension import Anchor, BuiltIn, Extension, Floor, Gate, Opening
 from bespeak.state.store.store import Store
+from bespeak.terminal.panels import panel_in
 
 _EXTENDED: Final = {"DISCOVER": methods.discovering, "DESCRIBE": methods.describing, "PROPOSE": methods.proposing}
 
@@ -73,4 +74,5 @@ semantics: Final = Extension(
     floor=_extend,
     endpoints=_endpoints,
     open=_open,
+    panels=(panel_in(__name__, "meaning", "Meaning", one=True),),
 )

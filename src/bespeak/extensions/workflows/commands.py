@@ -17,7 +17,16 @@ from rich.text import Text
 from bespeak.extensions.workflows import states
 from bespeak.extensions.workflows.schedules import MOST_SCHEDULES, SCHEDULE, pause_change, read_schedule, resume_change
 from bespeak.extensions.workflows.spec import Spec, decode, groups_of, repeat_commands
-from bespeak.extensions.workflows.store import BESIDE, END, WORKFLOW, ForgetSteps, ReadSteps, SignalRun, StepRow
+from bespeak.extensions.workflows.store import (
+    BESIDE,
+    END,
+    WORKFLOW,
+    ForgetSteps,
+    ReadSteps,
+    SignalRun,
+    StepRow,
+    change_run,
+)
 from bespeak.extensions.workflows.timeline import STYLES, draw_lines, draw_mermaid, draw_svg
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.handling import to_json
@@ -169,23 +178,20 @@ def show(*, workflow: str, target: str, override: str | None, watch: bool, form:
         click.echo(draw_svg(record, spec, rows) if form == "svg" else "\n".join(draw_mermaid(spec, rows)))
 
 
-def _add_change(name: str, short_help: str, text: str, allowed_from: tuple[str, ...], state: str) -> None:
+def _add_change(name: str, short_help: str, text: str) -> None:
     @workflows.command(name, short_help=short_help, help=text)
     @_one
     def do(workflow: str, target: str, override: str | None) -> None:
-        delay = None if state == states.PAUSED else 0.0
-        command = ChangeRecord(workflow, (WORKFLOW,), allowed_from, state, delay=delay)
-        visit_store(target, override, lambda store: _do(store, workflow, command))
-        click.echo(f"{workflow} is {state}")
+        visit_store(target, override, lambda store: _do(store, workflow, change_run(workflow, name)))
+        click.echo(f"{workflow} is {states.CHANGES[name][1]}")
 
 
 _PAUSING = "Pause a workflow: the step that runs ends, and no other begins."
-_add_change("pause", "Pause a workflow after its running step.", _PAUSING, states.OPEN, states.PAUSED)
+_add_change("pause", "Pause a workflow after its running step.", _PAUSING)
 _RESUMING = "Let a paused workflow go on."
-_add_change("resume", "Resume a paused workflow.", _RESUMING, (states.PAUSED,), states.RUNNING)
+_add_change("resume", "Resume a paused workflow.", _RESUMING)
 _CANCELLING = "Cancel a workflow. The compensations of the steps that are done are called first."
-_MAY_END = (*states.OPEN, states.PAUSED)
-_add_change("cancel", "Cancel a workflow and undo its steps.", _CANCELLING, _MAY_END, states.CANCELLING)
+_add_change("cancel", "Cancel a workflow and undo its steps.", _CANCELLING)
 
 
 @workflows.command(short_help="Run a failed workflow again.")

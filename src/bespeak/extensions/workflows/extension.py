@@ -11,6 +11,7 @@ from bespeak.extensions.workflows.methods_run import run, signal_endpoints
 from bespeak.extensions.workflows.schedules import SCHEDULE, Schedules, find_schedules
 from bespeak.extensions.workflows.store import WORKFLOW
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
+from bespeak.terminal.panels import panel_in
 
 
 def _open(opening: Opening) -> None:
@@ -33,11 +34,20 @@ workflows: Final = Extension(
         WORKFLOW: RecordKind(
             due=lambda server: server.part("workflows").take_over,
             # Its steps are undone first, by the process that takes it next.
-            cancelling=Cancelling((*states.OPEN, states.PAUSED), states.CANCELLING),
+            cancelling=Cancelling(*states.CHANGES["cancel"]),
             followed=True,
         ),
         SCHEDULE: RecordKind(due=lambda server: server.part("schedules").take),
     },
     endpoints=lambda service: [*list_endpoints(service), *signal_endpoints(service)],
     open=_open,
+    panels=(
+        panel_in(
+            __name__,
+            "workflows",
+            "Workflows",
+            one=True,
+            act=("pause", "resume", "cancel", "retry"),
+        ),
+    ),
 )

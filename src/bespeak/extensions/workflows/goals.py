@@ -13,9 +13,10 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.endpoint import IMPACTS, Endpoint, Semantic
-from bespeak.contract.endpoint_index import EndpointIndex
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.limits import read_cost
+from bespeak.contract.matching import EndpointIndex
+from bespeak.contract.matching.calibration import FLOOR
 from bespeak.contract.recipe import Condition, Recipe, RecipeStep, Source
 from bespeak.contract.schema.view import json_type
 from bespeak.extensions.negotiation.plan import Impossible, Miss, Plan
@@ -146,7 +147,13 @@ def write_value(source: Source, given: Mapping[str, Any]) -> Any:
         return source.value
     if source.kind == "proposal" and source.value in given and _is_plain(source):
         return given[source.value]
-    if source.sort is not None or source.limit is not None or source.select is not None or source.kind == "item":
+    if (
+        source.sort is not None
+        or source.limit is not None
+        or source.select is not None
+        or source.reduce
+        or source.kind == "item"
+    ):
         raise UnwritableError(f"the values of {source.value!r} must be sorted, cut or shaped between calls")
     text = str(source.value) if source.kind == "previous_step" else f"input.{source.value}"
     if _WORD.fullmatch(text) is None or (source.get and _WORD.fullmatch(source.get) is None):
@@ -181,8 +188,8 @@ def _condition(condition: Condition) -> str:
     return f"{_ROW}.{left.value} {operator} {place}.{right.value}"
 
 
-DOUBTFUL: Final = 0.5  # relevance below which it is doubted that an endpoint is what words mean
-LEAST: Final = 0.25  # relevance below which an endpoint is not taken for what words mean
+DOUBTFUL: Final = 0.5  # confidence below which it is doubted that an endpoint is what words mean
+LEAST: Final = 0.15  # confidence below which an endpoint that only reads is not taken for what words mean
 _PARTS: Final = re.compile(r"(?:,\s*|\s+)(?:and\s+)?then\s+|[;.]\s+|,?\s+and\s+(?=\w)", re.IGNORECASE)
 
 Usable = Callable[[Endpoint], bool]
@@ -245,17 +252,19 @@ class Composer:
         return made
 
     def _target(self, words: str, usable: Usable) -> tuple[Endpoint, float, tuple[str, ...]] | Impossible:
-        ranked = [(score, self._endpoints[at]) for score, at in self._index.rank(words) if usable(self._endpoints[at])]
-        if not ranked or ranked[0][0] < LEAST:
-            said, nearest = words[:80], [one for _, one in ranked[:5]]
+        found = self._index.match(words, floor=0.0, admits=lambda place: usable(self._endpoints[place]))
+        nearest = [self._endpoints[one.place] for one in found]
+        least = LEAST if found and nearest[0].semantic.impact == IMPACTS[0] else FLOOR
+        if not found or found[0].confidence < least:
+            said = words[:80]
             near = [Miss(field=said, reason=f"`{one}` is the nearest endpoint.", nearest=one) for one in nearest]
             return Impossible(misses=(Miss(field=said, reason="No endpoint that the agent may call does this."), *near))
-        score, target = ranked[0]
+        score, target = found[0].confidence, nearest[0]
         doubts = []
         if score < DOUBTFUL:
             doubts.append(f"It is doubtful whether {words[:80]!r} means `{target}`.")
-        if len(ranked) > 1 and ranked[1][0] >= 0.9 * score:
-            doubts.append(f"{words[:80]!r} may also mean `{ranked[1][1]}`.")
+        if len(found) > 1 and found[1].score >= 0.9 * found[0].score:
+            doubts.append(f"{words[:80]!r} may also mean `{nearest[1]}`.")
         return target, min(score / DOUBTFUL, 1.0) if score < DOUBTFUL else 1.0, tuple(doubts)
 
     def _reach(self, target: Endpoint, goal: Goal, usable: Usable, before: Composed | None) -> Composed | Impossible:

@@ -17,6 +17,12 @@ CANCELLED: Final = "cancelled"
 CANCELLING: Final = "cancelling"  # what was done is being undone
 OPEN: Final = (RUNNING, WAITING, SLEEPING, STOPPED)  # can be paused
 ENDED: Final = (COMPLETED, FAILED, CANCELLED)
+CHANGES: Final = {
+    "pause": (OPEN, PAUSED),
+    "resume": ((PAUSED,), RUNNING),
+    "cancel": ((*OPEN, PAUSED), CANCELLING),
+}
+"""What an operator may do with a workflow: from which states, and the state after it."""
 ALL: Final = (RUNNING, WAITING, SLEEPING, PAUSED, STOPPED, COMPLETED, FAILED, CANCELLING, CANCELLED)
 
 DONE: Final = "done"

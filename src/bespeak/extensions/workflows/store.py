@@ -8,7 +8,7 @@ import msgspec
 
 from bespeak.extensions.workflows import states
 from bespeak.state.store.commands import records
-from bespeak.state.store.commands.records import SOON, TOPIC, topic_of, wake
+from bespeak.state.store.commands.records import SOON, TOPIC, ChangeRecord, topic_of, wake
 from bespeak.state.store.store import Command, Conflict, Grouping, Notify, Result, Statement, Steps, read_all
 
 WORKFLOW: Final = records.WORKFLOW
@@ -250,6 +250,12 @@ class SignalRun(Command, frozen=True):
         yield from _write(self.workflow_id, (StepRow(last - 1, 1, states.ARRIVED, 0, self.value, self.name),))
         yield Notify(TOPIC)
         return found[0][0]
+
+
+def change_run(workflow_id: str, change: str) -> ChangeRecord:
+    """Return the command of a change that an operator makes, by its name."""
+    allowed_from, state = states.CHANGES[change]
+    return ChangeRecord(workflow_id, (WORKFLOW,), allowed_from, state, delay=None if state == states.PAUSED else 0.0)
 
 
 class ReadSteps(Command, frozen=True):

@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.endpoint_index import EndpointIndex
 from bespeak.contract.endpoint_names import capability_ids, describe_tool
+from bespeak.contract.matching import EndpointIndex
 from bespeak.contract.mcp_tool import check_arguments
 from bespeak.contract.schema.subschemas import closed
 from bespeak.contract.schema.validation import Validator, compile_schema

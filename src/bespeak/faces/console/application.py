@@ -19,6 +19,7 @@ from bespeak.faces.http.translation import read_body, read_headers
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Connection, Malformed
 from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.runtime.call import Call
 
 PATH: Final = "/console"
 TOKEN: Final = "console-token"  # noqa: S105 - the name of a header
@@ -36,14 +37,21 @@ class Visit(NamedTuple):
     given: Mapping[str, Any]
     connection: Connection
     headers: Mapping[str, str]
+    caller: Call | None = None  # verified caller; None for the holder of the token
 
 
 class View(NamedTuple):
     """One resource of the JSON API."""
 
     answer: Callable[[Visit], Awaitable[Any]]
-    """Returns JSON data; a Fault if the request is not valid, or a Refused."""
+    """Returns JSON data or a text; a Fault if the request is not valid, or a Refused."""
     acts: bool = False  # True if it changes something or calls an endpoint: POST, for those who may act
+    asks: bool = False  # True if it takes a body and changes nothing: POST, for those who may read
+    change: Callable[[Visit], Awaitable[Any]] | None = None  # answers POST at a resource that is also read by GET
+
+    def for_method(self, method: str) -> View:
+        """Return what answers a method here."""
+        return View(self.change, acts=True) if self.change is not None and method == "POST" else self
 
 
 class Access:
@@ -60,8 +68,13 @@ class Access:
         """How the console knows its user: by a `token`, or by `credentials`."""
         return "token" if self._token is not None else "credentials"
 
-    async def admit(self, scope: Scope, headers: Mapping[str, str], wanted: str) -> Refused | None:
-        """Return why a request is refused; `wanted` is the scope that it needs."""
+    def rights(self, caller: Call | None) -> list[str]:
+        """Return what an admitted caller may do: `read`, and perhaps `act`."""
+        may_act = caller is None or not caller.principal.scopes.missing((ACT_SCOPE,))
+        return ["read", "act"] if may_act else ["read"]
+
+    async def admit(self, scope: Scope, headers: Mapping[str, str], wanted: str) -> Call | Refused | None:
+        """Return the verified caller, or None for the holder of the token; `wanted` is the scope that is needed."""
         if (refused := self.check_page(headers)) is not None:
             return refused
         if self._token is not None:
@@ -75,7 +88,7 @@ class Access:
         if found.principal.verified is None or found.principal.scopes.missing((wanted,)):
             message = f"The console needs a credential whose scopes contain {wanted}."
             return Refused(status.FORBIDDEN, "console-scope-missing", message)
-        return None
+        return found
 
     def check_page(self, headers: Mapping[str, str]) -> Refused | None:
         """Return why a request by a page of another host, or under another name of this one, is refused."""
@@ -124,20 +137,23 @@ class ConsoleApplication:
             return self._file(name, scope["method"], headers)
         name = name.removeprefix("/api/")
         view = self._views.get(name)
+        view = None if view is None else view.for_method(scope["method"])
         acts = view is not None and view.acts
-        refused = await self._access.admit(scope, headers, ACT_SCOPE if acts else READ_SCOPE)
-        if refused is None and scope["method"] != ("POST" if acts else "GET"):
-            message = f"Use {'POST' if acts else 'GET'} here."
+        admitted = await self._access.admit(scope, headers, ACT_SCOPE if acts else READ_SCOPE)
+        refused, caller = (admitted, None) if isinstance(admitted, Refused) else (None, admitted)
+        method = "POST" if acts or (view is not None and view.asks) else "GET"
+        if refused is None and scope["method"] != method:
+            message = f"Use {method} here."
             refused = Refused(status.METHOD_NOT_ALLOWED, "method-not-allowed", message)
         if refused is not None:
             return _refuse(refused)
-        given = await self._read(scope, headers, receive, acts=acts)
+        given = await self._read(scope, headers, receive, has_body=method == "POST")
         if isinstance(given, Refused):
             return _refuse(given)
         if name == "live":
             return await self._watch(given, receive, send)
         assert view is not None, "the mounted paths are those of the views"
-        answer = await view.answer(Visit(given, connection_of(scope), headers))
+        answer = await view.answer(Visit(given, connection_of(scope), headers, caller))
         if isinstance(answer, Fault):
             answer = Refused(status.BAD_REQUEST, "invalid-arguments", answer.message, {"at": answer.at})
         return _refuse(answer) if isinstance(answer, Refused) else _reply(status.OK, answer)
@@ -152,9 +168,9 @@ class ConsoleApplication:
         return self._files[name.removeprefix("/") or "index.html"].answer(headers)
 
     async def _read(
-        self, scope: Scope, headers: Mapping[str, str], receive: Receive, *, acts: bool
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, *, has_body: bool
     ) -> Mapping[str, Any] | Refused:
-        if not acts:
+        if not has_body:
             try:
                 pairs = parse_qsl(scope["query_string"].decode("ascii"), True, max_num_fields=_MOST_FIELDS)
             except ValueError:
@@ -198,9 +214,10 @@ _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 def _reply(number: int, content: Any) -> HttpResponse:
-    body = _encode(content)
+    is_text = isinstance(content, str)
+    body = content.encode() if is_text else _encode(content)
     headers = [
-        (b"content-type", b"application/json; charset=utf-8"),
+        (b"content-type", b"text/plain; charset=utf-8" if is_text else b"application/json; charset=utf-8"),
         (b"content-length", b"%d" % len(body)),
         (b"x-content-type-options", b"nosniff"),
         NO_STORE,

@@ -11,9 +11,9 @@ from typing import Any, Final, Protocol
 
 from bespeak.contract.confirmation import ListedCall
 from bespeak.contract.endpoint import Endpoint, Semantic
-from bespeak.contract.endpoint_index import EndpointIndex
 from bespeak.contract.endpoint_names import group_of, grouped
 from bespeak.contract.handler import OpaqueHandler
+from bespeak.contract.matching import EndpointIndex
 from bespeak.contract.mcp_tool import Tool, check_arguments, make_tools, offered_by
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.protocol import status

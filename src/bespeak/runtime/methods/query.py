@@ -168,12 +168,11 @@ async def _read_mcp_resource(call: RoutedCall) -> Envelope:
 def _search(
     resources: list[Resource], rows: list[tuple[str, list[Mapping[str, Any]], bool]], need: str, threshold: float
 ) -> list[dict[str, Any]]:
-    from bespeak.contract.endpoint_index import Index  # noqa: PLC0415 - loads English, which most servers do without
+    from bespeak.contract.matching.text_index import TextIndex, read_text  # noqa: PLC0415 - loads English
 
     items: list[tuple[str, str | Mapping[str, Any]]] = [(name, row) for name, some, _ in rows for row in some]
     for resource in resources:
         items += [(resource.name, item) for item in islice(resource.items(), _MAX_ITEMS)]
-    ranked = [
-        (score, index) for score, index in Index(as_text(item) for _, item in items).rank(need) if score >= threshold
-    ][:20]
+    found = TextIndex(read_text(as_text(item)) for _, item in items).rank(need)
+    ranked = [(score, index) for score, index in found if score >= threshold][:20]
     return [{"content": items[index][1], "source": items[index][0], "confidence": score} for score, index in ranked]

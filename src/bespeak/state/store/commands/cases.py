@@ -266,16 +266,19 @@ class ReadCase(Command, frozen=True):
 
 
 class ListCases(Command, frozen=True):
+    """List cases, oldest first."""
+
     state: str | None = None  # state to list; None for all
     limit: int = 100
+    after: tuple[float, str] = (0.0, "")  # time and id of the last case of the previous page
 
     def steps(self) -> Steps:
         conditions = [] if self.state is None else [f"{_STATE} = ?"]
         if self.state not in (None, EXPIRED):  # so that the index is of use
             conditions.append("state = ?")
-        where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
+        where = " AND ".join([*conditions, "(created, case_id) > (?, ?)"])
         rows = yield Statement(
-            f"SELECT {_COLUMNS} FROM cases {where}ORDER BY created, case_id LIMIT ?",
-            (*(self.state for _ in conditions), self.limit),
+            f"SELECT {_COLUMNS} FROM cases WHERE {where} ORDER BY created, case_id LIMIT ?",
+            (*(self.state for _ in conditions), *self.after, self.limit),
         )
         return [Case(*row) for row in rows]

@@ -46,6 +46,15 @@ def full(
     return "\n\n".join(blocks)
 
 
+def frame_of(finding: Diagnostic, source: Source) -> str:
+    """Return the source line of a finding with carets; an empty text if it is not about a line."""
+    location = finding.location
+    if location is None or not location.line:
+        return ""
+    lines = (source(location.file) or "").split("\n")
+    return "\n".join(_frame(lines, location, lambda text, _: text, finding.severity))
+
+
 def from_disk(file: str) -> str | None:
     """Read a file for display; return None if that fails."""
     try:

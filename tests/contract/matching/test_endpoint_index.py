@@ -9,7 +9,7 @@ from tests.documents.openapi.judged_operations import judge_group, read_table
 from tests.service import echo, make_endpoint
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.endpoint_index import EndpointIndex
+from bespeak.contract.matching import EndpointIndex
 
 QUERIES = Path(__file__).with_name("searched_capabilities.txt")
 FLOOR = 0.83

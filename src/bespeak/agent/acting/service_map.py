@@ -1,0 +1,292 @@
+"""The service map (AGIS 11): endpoints of one or several services, validated, named, and matched to an instruction."""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from bespeak.checks.lint import registration
+from bespeak.contract.catalog.document import bundled_versions, load_bundled
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.matching import EndpointIndex, Evidence
+from bespeak.contract.matching.calibration import FLOOR
+from bespeak.contract.schema.validation import compile_schema
+from bespeak.documents.adoption.sanitizer import plain_text
+from bespeak.documents.manifest_json import ManifestDocument
+from bespeak.errors import BespeakError
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
+from bespeak.text.source.pointer import pointer
+
+if TYPE_CHECKING:
+    from bespeak.agent.client.service import ServiceClient
+
+MOST_ENDPOINTS: Final = 20_000  # endpoints of one map
+_MOST_FINDINGS: Final = 100
+_LONGEST_TEXT: Final = 500  # AGIS 13: characters of an intent or an outcome that are read
+_NAME: Final = re.compile(r"[^a-z0-9]+")
+SCHEMA: Final = Rule("J610", "unusable-schema", "MUST", "AGIS 13")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One endpoint of one service, as its contract was when the map was read."""
+
+    namespace: str  # name of the service among those of the map
+    endpoint: Endpoint
+    client: ServiceClient = field(repr=False, compare=False)
+    doubt: str = ""  # why the texts of the contract are not trusted; empty if they are
+
+    @property
+    def name(self) -> str:
+        """Name of the verb at run time, as in `logistics.DISPATCH` (AGIS 8.2)."""
+        return f"{self.namespace}.{self.endpoint.method}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of what the contract promises; a call is decided again if it has changed."""
+        one = self.endpoint
+        parts: list[Any] = [*one.key, one.semantic.to_json(), one.input_schema, one.output_schema]
+        parts += [one.required_scopes, one.confirm, None if one.deprecated is None else one.deprecated.to_json()]
+        return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:16]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.endpoint.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A place that may be meant, and how sure that is."""
+
+    place: Place
+    score: float
+    confidence: float  # calibrated, 0 to 1
+    parts: Evidence = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveryFailure:
+    """A service that is not in the map: it was not reached, or its document does not conform (AGIS 11)."""
+
+    source: str
+    reason: str
+    findings: tuple[Diagnostic, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class MappedService:
+    """A service of the map."""
+
+    namespace: str
+    client: ServiceClient = field(repr=False)
+    manifest: ManifestDocument = field(repr=False)
+    places: tuple[Place, ...] = field(repr=False)
+    catalog_version: str | None
+    """Version of the catalog that both sides use (AGTP-API 4.6); None for a service without one."""
+    notes: tuple[str, ...] = ()
+
+
+class ServiceMap:
+    """Services side by side. It does not change; `renewed` returns another one."""
+
+    def __init__(self, services: Iterable[MappedService], failures: Iterable[DiscoveryFailure] = ()) -> None:
+        self.services = tuple(services)
+        self.failures = tuple(failures)
+        """Services that could not be read, with the reason."""
+        self.places = tuple(place for service in self.services for place in service.places)[:MOST_ENDPOINTS]
+
+    @classmethod
+    async def read(
+        cls,
+        clients: Mapping[str, ServiceClient] | Iterable[tuple[str, ServiceClient]],
+        failures: Iterable[DiscoveryFailure] = (),
+    ) -> ServiceMap:
+        """Read and validate the contracts of open clients. A service with an empty name is named by its contract."""
+        named = clients.items() if isinstance(clients, Mapping) else clients
+        services: list[MappedService] = []
+        failures = list(failures)
+        for namespace, client in named:
+            read = await read_service(client, namespace, {one.namespace for one in services})
+            if isinstance(read, MappedService):
+                services.append(read)
+            else:
+                failures.append(read)
+        return cls(services, failures)
+
+    @property
+    def vocabulary(self) -> Mapping[str, tuple[Place, ...]]:
+        """Verbs of all services with their places (AGIS 11 (c))."""
+        found: dict[str, list[Place]] = {}
+        for place in self.places:
+            found.setdefault(place.endpoint.method, []).append(place)
+        return {verb: tuple(places) for verb, places in found.items()}
+
+    @cached_property
+    def _index(self) -> EndpointIndex:
+        return EndpointIndex([_as_data(place) for place in self.places])
+
+    def match(self, instruction: str, limit: int = 5, *, floor: float = FLOOR) -> list[Candidate]:
+        """Return the endpoints that may serve an instruction, best first, with calibrated confidence.
+
+        The list is empty if the confidence of the best one is below `floor`: no endpoint serves the instruction.
+        """
+        if not self.places:
+            return []
+        return [
+            Candidate(self.places[one.place], one.score, one.confidence, one.parts)
+            for one in self._index.match(instruction, limit, floor=floor)
+        ]
+
+    def find(self, method: str, path: str = "", namespace: str = "") -> list[Place]:
+        """Return the places with a verb, `DISPATCH` or `logistics.DISPATCH`, and perhaps a path."""
+        qualifier, _, verb = method.rpartition(".")
+        wanted = namespace or qualifier
+        return [
+            place
+            for place in self.places
+            if place.endpoint.method == verb.upper()
+            and (not path or place.endpoint.path == path)
+            and (not wanted or place.namespace == wanted)
+        ]
+
+    def endpoints_beside(self, place: Place) -> list[Endpoint]:
+        """Return the endpoints of the service that a place belongs to."""
+        return [one.endpoint for one in self.places if one.namespace == place.namespace]
+
+    def label(self, place: Place) -> str:
+        """Return the name of a verb, with its namespace if there are several services."""
+        return place.name if len(self.services) > 1 else place.endpoint.method
+
+    async def renewed(self, asked: str | None = None) -> ServiceMap:
+        """Return this map, or a new one if a service has changed its contract.
+
+        A service is read again if it has announced another version (AGTP-API-Version). The one with the namespace
+        `asked` is asked in any case, by its ETag; raises BespeakError if it does not answer.
+        """
+        services: list[MappedService] = []
+        failures = list(self.failures)
+        for service in self.services:
+            is_asked = service.namespace == asked
+            try:
+                manifest = await service.client.discover(refresh=is_asked)
+            except BespeakError:
+                if is_asked:
+                    raise
+                manifest = service.manifest  # it may answer again until it is called
+            if manifest is service.manifest:
+                services.append(service)
+            elif isinstance(read := await read_service(service.client, service.namespace), MappedService):
+                services.append(read)
+            else:
+                failures.append(read)
+        same = len(services) == len(self.services) and all(map(operator.is_, services, self.services))
+        return self if same else ServiceMap(services, failures)
+
+
+async def read_service(
+    client: ServiceClient, namespace: str = "", taken: Iterable[str] = ()
+) -> MappedService | DiscoveryFailure:
+    """Read the contract of a service and validate it before anything in it is used (AGIS 11 (b), 13)."""
+    source = str(client.locator)
+    try:
+        manifest = await client.discover()
+    except BespeakError as error:
+        return DiscoveryFailure(source, str(error))
+    is_agtp = bool(manifest.agtp_version)
+    if is_agtp and client.catalog_version is None:
+        # AGTP-API 4.6: without a common version the agent gives up the service.
+        offered = ", ".join(manifest.catalog_versions_supported or (manifest.catalog_version,))
+        own = ", ".join(bundled_versions())
+        return DiscoveryFailure(source, f"it supports the catalog {offered}, and this agent {own}")
+    endpoints = manifest.offered_endpoints
+    if findings := tuple(_validate(endpoints, manifest, client.catalog_version if is_agtp else None)):
+        count = len(findings)
+        reason = f"its contract does not conform: {findings[0]}{f', and {count - 1} more' if count > 1 else ''}"
+        return DiscoveryFailure(source, reason, findings)
+    name = _free(namespace or _namespace(client, manifest), taken)
+    places = tuple(Place(name, one, client, _doubt(one)) for one in endpoints)
+    notes = tuple(f"{place.endpoint}: {place.doubt}" for place in places if place.doubt)
+    version = client.catalog_version if is_agtp else None
+    return MappedService(name, client, manifest, places, version, notes)
+
+
+def _validate(endpoints: Sequence[Endpoint], manifest: ManifestDocument, version: str | None) -> Iterator[Diagnostic]:
+    """Yield the errors of a contract. Services that are only described on the web have no verbs of the catalog."""
+    found = 0
+    catalog = None if version is None else load_bundled(version)
+    for number, endpoint in enumerate(endpoints):
+        if found >= _MOST_FINDINGS:
+            return
+        if catalog is not None:
+            checked: Iterable[Diagnostic] = registration.check_contract(endpoint, catalog, manifest.policies)
+        else:
+            checked = _check_schemas(endpoint)
+        for finding in checked:
+            if finding.severity == "error":
+                found += 1
+                yield replace(finding, pointer=f"/endpoints/{number}{finding.pointer.removeprefix('/endpoint')}")
+
+
+def _check_schemas(endpoint: Endpoint) -> Iterator[Diagnostic]:
+    for name in ("input_schema", "output_schema"):
+        if isinstance(fault := compile_schema(getattr(endpoint, name)), Fault):
+            yield SCHEMA.at(endpoint, pointer((name,)), f"the schema cannot be used: {fault.message}")
+
+
+def _namespace(client: ServiceClient, manifest: ManifestDocument) -> str:
+    """Return the namespace that a service gives itself, else the first label of its name."""
+    agis = client.discovered.agis if client.discovered is not None else None
+    vocabulary = agis.vocabulary if agis is not None else None
+    if vocabulary is not None and vocabulary.namespace:
+        return vocabulary.namespace
+    host = manifest.server.server_id or client.locator.host
+    return host if re.fullmatch(r"[\d.:]+", host) else host.partition(".")[0]
+
+
+def _free(name: str, taken: Iterable[str]) -> str:
+    """Return a name in lower case that no other service of the map has."""
+    plain = _NAME.sub("-", name.lower()[:60]).strip("-") or "service"
+    used, number, free = set(taken), 1, plain
+    while free in used:
+        number += 1
+        free = f"{plain}-{number}"
+    return free
+
+
+def _texts(endpoint: Endpoint) -> Iterator[str]:
+    semantic = endpoint.semantic
+    yield from (semantic.intent, semantic.outcome)  # a description may address its reader
+    for hints in semantic.parameter_hints.values():
+        yield from (hint for hint in (hints if isinstance(hints, list) else [hints]) if isinstance(hint, str))
+
+
+def _doubt(endpoint: Endpoint) -> str:
+    """Return what is wrong with the texts of a contract: they are data, and do not instruct (AGIS 13)."""
+    for text in _texts(endpoint):
+        if fault := plain_text(text, _LONGEST_TEXT).fault:
+            return f"its contract holds {fault}: {brief(text[:120])}"
+    return ""
+
+
+def _as_data(place: Place) -> Endpoint:
+    """Return the endpoint as it is indexed: texts are cut, and end before an instruction to the reader."""
+    one = place.endpoint
+    longest = max((len(text) for text in (one.semantic.intent, one.semantic.outcome, one.description)), default=0)
+    if not place.doubt and longest <= _LONGEST_TEXT:
+        return one
+    said: dict[str, Any] = {
+        name: plain_text(getattr(one.semantic, name), _LONGEST_TEXT).text for name in ("intent", "outcome")
+    }
+    hints = {} if place.doubt else one.semantic.parameter_hints
+    described = plain_text(one.description, _LONGEST_TEXT).text
+    return replace(one, description=described, semantic=replace(one.semantic, **said, parameter_hints=hints))

