@@ -16,10 +16,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from bespeak.contract.matching.needs import stem
 from bespeak.contract.matching.word_vectors import FORMAT, LEVELS
 from bespeak.text.language.embedding import SENTENCES
 from bespeak.text.language.minilm import MiniLM
+from bespeak.text.language.names import stem
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TARGET: Final = ROOT / "src" / "bespeak" / "contract" / "matching" / "data" / "words.vec"

@@ -11,7 +11,8 @@ from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Any, Final, NamedTuple
 
-from bespeak.agent.arguments.slots import Slot, listed, related, stem
+from bespeak.agent.arguments.slots import Slot, listed, related
+from bespeak.text.language.names import stem
 from bespeak.text.values.mentions import Mention, find_mentions
 
 LONGEST: Final = 1_500  # limit of characters of an instruction that are read for names and phrases

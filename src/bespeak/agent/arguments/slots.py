@@ -22,14 +22,13 @@ from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.schema.view import SchemaView
 from bespeak.text.identifiers import WORD_BORDER
 from bespeak.text.language.lexicon import THINGS
+from bespeak.text.language.names import stem
 from bespeak.text.reading.table import as_texts
 
 MOST_SLOTS: Final = 400  # limit of fields that are read from one schema
 _MOST_CHOICES: Final = 200  # limit of listed values of one field; a schema with many fields shares 2,000
 _MOST_HINTS: Final = 12
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_ENDINGS: Final = (("ies", "y", 5), ("sses", "ss", 6), ("xes", "x", 5), ("ches", "ch", 6), ("ing", "", 6),
-                   ("ed", "", 5), ("s", "", 4))  # fmt: skip
 
 
 @cache
@@ -85,18 +84,6 @@ def related(words: frozenset[str]) -> frozenset[str]:
     found = set(words)
     groups = {group for word in found for group in _things().get(word, ())}
     return frozenset(found | {word for word, of in _things().items() if not groups.isdisjoint(of)})
-
-
-@lru_cache(maxsize=8192)
-def stem(word: str) -> str:
-    """Return a word in lower case without its usual ending."""
-    word = word.lower().replace("’", "'").removesuffix("'s")
-    for ending, instead, least in _ENDINGS:
-        if len(word) >= least and word.endswith(ending) and not word.endswith(("ss", "us", "is")):
-            word = word[: -len(ending)] + instead
-            break
-    word = word[:-1] if len(word) >= 5 and word[-1] == "e" else word
-    return word[:-1] if len(word) > 4 and word[-1] == word[-2] and word[-1] not in "aeiou" else word
 
 
 def stems(text: str) -> list[str]:

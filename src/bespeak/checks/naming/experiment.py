@@ -14,8 +14,9 @@ from bespeak.checks.naming.task_set import NAMINGS, TaskSet
 from bespeak.contract.endpoint import Endpoint, Semantic
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.matching import EndpointIndex
-from bespeak.contract.matching.needs import read_need, stem
+from bespeak.contract.matching.needs import read_need
 from bespeak.contract.matching.vectors import Backend
+from bespeak.text.language.names import stem
 
 SHORTLIST: Final = 3  # verbs that the first of two stages keeps; AGIS 11 also names three
 DRAWS: Final = 2_000  # samples of the bootstrap

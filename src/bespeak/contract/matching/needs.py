@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.lexicon import THINGS
+from bespeak.text.language.names import stem
 from bespeak.text.language.sentence import word_set
 
 LONGEST: Final = 4_000  # characters of a need that are read
@@ -28,18 +29,6 @@ _FILLERS: Final = frozenset(
 def words(text: str) -> list[str]:
     """Return the significant words of a text, roughly stemmed."""
     return [stem(word) for word in _WORD.findall(text[:50_000].lower())[:2_000] if word not in _FILLERS]
-
-
-@lru_cache(maxsize=32_768)
-def stem(word: str) -> str:
-    """Return the part of a word in lower case that its forms have in common."""
-    for ending, least in (("ies", 5), ("ing", 6), ("es", 5), ("ed", 5), ("s", 4)):
-        if len(word) >= least and word.endswith(ending) and not word.endswith("ss"):
-            word = word[: -len(ending)] + ("y" if ending == "ies" else "")
-            break
-    # What is left of merged and merging is merg, of cancelled cancell: so all words lose such an end.
-    word = word[:-1] if len(word) >= 5 and word[-1] == "e" else word
-    return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiou" else word
 
 
 SYNONYMS: Final = {stem(word): tuple(f"={thing}" for thing in things) for word, things in THINGS.items()}

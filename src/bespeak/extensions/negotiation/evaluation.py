@@ -17,7 +17,6 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.syntax import parse_template
 from bespeak.contract.handler import Composition
 from bespeak.contract.recipe import Recipe, RecipeStep, Source
-from bespeak.documents.adoption.naming import stems
 from bespeak.extensions.negotiation.plan import Impossible, Plan, PlannedContract, Promises, loosen, make_contract
 from bespeak.extensions.negotiation.planner.draft import LEVELS, MOST_FIELDS
 from bespeak.extensions.negotiation.planner.slot import fit, slots_of
@@ -28,6 +27,7 @@ from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.call import Call, may_discover, sees
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.text.language.names import stems
 
 Lookup = Callable[[tuple[str, str]], Endpoint | None]
 

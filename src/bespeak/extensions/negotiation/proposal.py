@@ -21,7 +21,6 @@ from bespeak.contract.limits import read_duration
 from bespeak.contract.policy import Policies
 from bespeak.contract.schema.safety import find_hazards
 from bespeak.contract.schema.validation import DIALECT
-from bespeak.documents.adoption.naming import plural
 from bespeak.documents.deployment.endpoint_toml import READERS, TYPES
 from bespeak.documents.projections.agtp_manifest import project_endpoint
 from bespeak.protocol import status
@@ -30,6 +29,7 @@ from bespeak.protocol.exchange.principal import is_scope_token
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
 from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.names import plural
 from bespeak.text.language.segment import is_plain_verb, judge_segment
 from bespeak.text.reading.settings import read_values
 from bespeak.text.reading.table import Findings, Table

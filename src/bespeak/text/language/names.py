@@ -14,7 +14,7 @@ from bespeak.text.language.sentence import word_lists, word_pairs, word_set
 
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
 _UNDOING: Final = re.compile(r"\bun (?=[a-z])")  # a prefix that is written apart: `unSuspend`
-_ACRONYMS: Final = re.compile(r"(?<=[A-Z]{2})s(?![a-z])")  # the plural of an acronym is one word: listAPIs
+ACRONYM_PLURAL: Final = re.compile(r"(?<=[A-Z]{2})s(?![a-z])")  # the plural of an acronym is one word: listAPIs
 _LONGEST: Final = 60
 _HISSING: Final = ("s", "x", "z", "ch", "sh")
 _SPELLED: Final = str.maketrans(  # spellings of letters that ASCII does not have
@@ -25,6 +25,10 @@ _JOINED: Final = frozenset({"re", "dry"})  # words that make one verb with the n
 _NO_PLURALS: Final = word_set(
     "news series species dns sms gps https aws ios kubernetes canvas alias atlas redis debris exists"
 )
+_IRREGULAR: Final = word_pairs(
+    "people=person persons=person men=man women=woman children=child teeth=tooth feet=foot mice=mouse axes=axis "
+    "indices=index appendices=appendix matrices=matrix vertices=vertex cortices=cortex testes=testis"
+)
 
 
 @lru_cache(maxsize=8192)
@@ -34,7 +38,7 @@ def words(text: str) -> tuple[str, ...]:
     if not text.isascii():
         text = unicodedata.normalize("NFKD", unicodedata.normalize("NFC", text).translate(_SPELLED))
         text = "".join(letter for letter in text if not unicodedata.combining(letter))
-    text = _ACRONYMS.sub("S", text)
+    text = ACRONYM_PLURAL.sub("S", text)
     text = _UNDOING.sub("un", " ".join(_NO_WORD.split(WORD_BORDER.sub(" ", text))).lower())
     return tuple(text.split())
 
@@ -63,6 +67,8 @@ def hyphenated(text: str) -> str:
 @lru_cache(maxsize=4096)
 def plural(word: str) -> str:
     """Return the plural of the last word in a segment; a plural stays as it is."""
+    if word in _IRREGULAR:
+        return word
     if word.endswith(("ss", "us", "sis", "xis")) or not word.endswith("s"):
         if word.endswith("y") and word[-2:-1] not in "aeiou":
             return word[:-1] + "ies"
@@ -72,8 +78,8 @@ def plural(word: str) -> str:
 
 @lru_cache(maxsize=8192)
 def singular(word: str) -> str:
-    if not is_plural(word):
-        return word
+    if word in _IRREGULAR or not is_plural(word):
+        return _IRREGULAR.get(word, word)
     nouns = lexicon().nouns
     # `movie` and `pie` are nouns, unlike `movy` and `py`.
     if word.endswith("ies") and len(word) > 4 and (word[:-1] not in nouns or word[:-3] + "y" in nouns):
@@ -86,7 +92,7 @@ def singular(word: str) -> str:
 @lru_cache(maxsize=8192)
 def is_plural(word: str) -> bool:
     looks_plural = word.endswith("s") and not word.endswith(("ss", "us", "sis", "xis"))
-    return looks_plural and len(word) > 3 and word not in _NO_PLURALS
+    return (looks_plural and len(word) > 3 and word not in _NO_PLURALS) or word in _IRREGULAR
 
 
 @lru_cache(maxsize=8192)
@@ -96,11 +102,13 @@ def main_class(word: str) -> str:
     return classes.main if classes is not None else ""
 
 
-_ABBREVIATIONS: Final = word_pairs(
-    "ids=id uid=id gid=id uuid=id guid=id acct=account addr=address amt=amount cust=customer dept=department "
-    "desc=description doc=document emp=employee img=image lat=latitude lng=longitude lon=longitude mail=email "
-    "msg=message num=number org=organization organisation=organization people=person pic=picture postcode=zip "
-    "qty=quantity repo=repository tel=phone telephone=phone trx=transaction txn=transaction"
+ABBREVIATIONS: Final = word_pairs(  # short forms and second names of the words that APIs and vocabularies use
+    "ids=id uid=id gid=id uuid=id guid=id acct=account addr=address amt=amount app=application config=configuration "
+    "cust=customer dept=department desc=description doc=document emp=employee exam=examination img=image lab=laboratory "
+    "lang=language lat=latitude lng=longitude lon=longitude mail=email mgmt=management msg=message num=number nr=number "
+    "org=organization organisation=organization photo=photograph pic=picture postcode=zip prof=professor qty=quantity "
+    "ref=reference repo=repository spec=specification std=standard tel=phone telephone=phone temp=temperature "
+    "trx=transaction txn=transaction univ=university"
 )
 CURSORS: Final = word_set(
     "after continuation continuation_token cursor next next_cursor next_page_token next_token page_cursor page_token "
@@ -115,13 +123,26 @@ LIMITS: Final = word_set("count first limit max_item max_result page_limit page_
 @lru_cache(maxsize=16_384)
 def stems(name: str) -> tuple[str, ...]:
     """Split a name into its words, in singular and without abbreviations; `idBoard` is the id of a board."""
-    unshortened = (_ABBREVIATIONS.get(word, word) for word in words(name[:120]))
-    found = [_ABBREVIATIONS.get(singular(word), singular(word)) for word in unshortened]
+    unshortened = (ABBREVIATIONS.get(word, word) for word in words(name[:120]))
+    found = [ABBREVIATIONS.get(singular(word), singular(word)) for word in unshortened]
     for at in range(len(found) - 1):
         if found[at] == "e" and found[at + 1] == "email":  # e-mail
             found[at] = ""
     found = [word for word in found if word]
     return (*found[1:], "id") if found[:1] == ["id"] else tuple(found)
+
+
+@lru_cache(maxsize=32_768)
+def stem(word: str) -> str:
+    """Return roughly what the forms of a word in prose have in common; of a name, `singular` is the exact form."""
+    word = word.lower().replace("’", "'").removesuffix("'s")
+    for ending, least in (("ies", 5), ("ing", 6), ("es", 5), ("ed", 5), ("s", 4)):
+        if len(word) >= least and word.endswith(ending) and not word.endswith("ss"):
+            word = word[: -len(ending)] + ("y" if ending == "ies" else "")
+            break
+    # What is left of merged and merging is merg, of cancelled cancell: so all words lose such an end.
+    word = word[:-1] if len(word) >= 5 and word[-1] == "e" else word
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiou" else word
 
 
 def join(parts: tuple[str, ...]) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
-from bespeak.documents.adoption.naming import join
 from bespeak.extensions.negotiation.planner.draft import NUMBERS, Superlative, WantedTable, Wish
 from bespeak.extensions.negotiation.planner.operation import OperationIndex, PlanField
 from bespeak.extensions.negotiation.planner.slot import Facts
 from bespeak.extensions.negotiation.planner.vocabulary import LINKS, NounReading, ServiceNouns, other_names
 from bespeak.text.language import sentence
+from bespeak.text.language.names import join
 
 
 @cache

@@ -9,7 +9,6 @@ from math import prod
 from typing import Any, Final, NamedTuple
 
 from bespeak.contract.endpoint import IMPACTS, Endpoint
-from bespeak.documents.adoption.naming import join, plural, stems
 from bespeak.extensions.negotiation.plan import Miss
 from bespeak.extensions.negotiation.planner.operation import (
     TIMES,
@@ -31,6 +30,7 @@ from bespeak.extensions.negotiation.planner.vocabulary import (
     resource_of,
 )
 from bespeak.text.diagnostics.diagnostic import brief
+from bespeak.text.language.names import join, plural, stems
 from bespeak.text.language.operation_class import operation_classes
 
 MOST_FIELDS: Final = 200  # most fields of a proposed input or output

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from bespeak.documents.adoption.naming import CURSORS, LIMITS, join, stems
 from bespeak.extensions.negotiation.plan import Miss
 from bespeak.extensions.negotiation.planner.draft import (
     CallResult,
@@ -22,6 +21,7 @@ from bespeak.extensions.negotiation.planner.draft import (
 from bespeak.extensions.negotiation.planner.operation import MORE, NEXT, PLACES, SORTS, PlanField
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.vocabulary import SHARED, ServiceNouns, noun_of, other_names
+from bespeak.text.language.names import CURSORS, LIMITS, join, stems
 from bespeak.text.language.sentence import listed, word_set
 
 _UNSAID: Final = 0.6

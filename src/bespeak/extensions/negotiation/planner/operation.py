@@ -10,7 +10,6 @@ from typing import Final
 
 from bespeak.contract.endpoint import IMPACTS, Endpoint
 from bespeak.contract.recipe import Paging
-from bespeak.documents.adoption.naming import CURSORS, LIMITS, OFFSETS, PAGES, join, plural, stems, words
 from bespeak.extensions.negotiation.planner.slot import ITEM, MISSING, Facts, Slot, fit, slots_of
 from bespeak.extensions.negotiation.planner.vocabulary import (
     GENERIC,
@@ -26,6 +25,7 @@ from bespeak.extensions.negotiation.planner.vocabulary import (
     other_names,
     resource_of,
 )
+from bespeak.text.language.names import CURSORS, LIMITS, OFFSETS, PAGES, join, plural, stems, words
 from bespeak.text.language.sentence import word_set
 
 _SYNONYM: Final = 0.85

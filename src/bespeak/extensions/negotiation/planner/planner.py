@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.recipe import Condition, Paging, Recipe, RecipeStep, Source, constant
-from bespeak.documents.adoption.naming import join, plural, stems
 from bespeak.extensions.negotiation.plan import CERTAIN, PLAUSIBLE, Impossible, Miss, Plan
 from bespeak.extensions.negotiation.planner.aggregate import ordered_wish, reduced_wish
 from bespeak.extensions.negotiation.planner.draft import (
@@ -37,6 +36,7 @@ from bespeak.extensions.negotiation.planner.operation import OperationIndex, Pla
 from bespeak.extensions.negotiation.planner.search import Exhausted, PlanSearch
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.strategies import ListingSearch, SingleSearch, State, deeds, nearest
+from bespeak.text.language.names import join, plural, stems
 
 
 class FanOut(NamedTuple):

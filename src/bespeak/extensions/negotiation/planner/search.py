@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, Final
 
-from bespeak.documents.adoption.naming import LIMITS
 from bespeak.extensions.negotiation.planner.draft import (
     CallResult,
     Decision,
@@ -33,6 +32,7 @@ from bespeak.extensions.negotiation.planner.operation import (
 )
 from bespeak.extensions.negotiation.planner.slot import MISSING, Facts, fit
 from bespeak.extensions.negotiation.planner.vocabulary import SEARCHES, SHARED, NounReading
+from bespeak.text.language.names import LIMITS
 
 _PROVIDERS: Final = 24  # most operations that are tried for one value
 _KEPT: Final = 4  # most ways to get one value that are kept

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from dataclasses import field as member
 from typing import Final
 
-from bespeak.documents.adoption.naming import CURSORS, LIMITS, join
 from bespeak.extensions.negotiation.plan import CERTAIN, Miss
 from bespeak.extensions.negotiation.planner.draft import (
     CallResult,
@@ -27,6 +26,7 @@ from bespeak.extensions.negotiation.planner.search import WHOLE, PlanSearch
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.vocabulary import other_names
 from bespeak.text.language.lexicon import meanings
+from bespeak.text.language.names import CURSORS, LIMITS, join
 from bespeak.text.language.operation_class import operation_classes
 
 _BEAM: Final = 12

@@ -10,9 +10,9 @@ from functools import cached_property, lru_cache
 from itertools import pairwise, zip_longest
 from typing import Final, NamedTuple
 
-from bespeak.documents.adoption.naming import is_plural, join, stems, words
 from bespeak.extensions.negotiation.planner.slot import ITEM, Facts, Slot
 from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.names import is_plural, join, stems, words
 from bespeak.text.language.sentence import word_set
 
 COLLECTIVE: Final = word_set("collection data detail entry history info list log profile record")
@@ -140,7 +140,7 @@ class Segment:
     @cached_property
     def is_plural(self) -> bool:
         parts = words(self.text)
-        return bool(parts) and (is_plural(parts[-1]) or parts[-1] == "people")
+        return bool(parts) and is_plural(parts[-1])
 
     @cached_property
     def is_silent(self) -> bool:

@@ -13,13 +13,11 @@ from typing import Final
 import msgspec
 
 from bespeak.extensions.semantics.terms import Term
+from bespeak.text.identifiers import WORD_BORDER
+from bespeak.text.language.names import ABBREVIATIONS, ACRONYM_PLURAL, singular
 
 MOST_WORDS: Final = 24  # most words of a name; the others are left out
-_WORD: Final = re.compile(
-    # Numbers with their endings, acronyms also in the plural, and words in camel case.
-    r"[0-9]+(?:st|nd|rd|th)?(?![a-z])|[0-9]+|[A-Z]{2,}(?=s(?![a-z]))|[A-Z]+(?=[A-Z][a-z])"
-    r"|[A-Z]?[a-z]+|[A-Z]+|[^\W\d_A-Za-z]+"
-)
+_WORD: Final = re.compile(r"[0-9]+(?:st|nd|rd|th)?(?![a-z])|[0-9]+|[^\W\d_]+")  # also numbers with their endings
 STOP_WORDS: Final = frozenset(("a", "an", "the", "of", "and", "for", "in", "to", "by", "on", "at", "with", "s"))
 PROPERTY_WORDS: Final = frozenset(("has", "have", "had", "is", "are", "was", "were", "be", "been", "does", "do"))
 """Words that begin the names of properties and say nothing about them."""
@@ -31,21 +29,15 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 _FORMS: Final[Mapping[str, str]] = {
+    **ABBREVIATIONS,
     **_pairs("i 1, ii 2, iii 3, iv 4, v 5, vi 6, vii 7, viii 8, ix 9, x 10, xi 11, xii 12"),
     **_pairs("one 1, two 2, three 3, four 4, five 5, six 6, seven 7, eight 8, nine 9, ten 10"),
     **_pairs("first 1, second 2, third 3, fourth 4, fifth 5, sixth 6, seventh 7, eighth 8, ninth 9, tenth 10"),
     **_pairs("eleven 11, twelve 12, eleventh 11, twelfth 12"),
-    # Irregular plurals, and words that only look like plurals.
-    **_pairs("teeth tooth, feet foot, men man, women woman, children child, people person, persons person, mice mouse"),
-    **_pairs("axes axis, indices index, cortices cortex, appendices appendix, matrices matrix, testes testis"),
-    **_pairs("lenses lens, lens lens, series series, species species, semi semi, mini mini, multi multi, anti anti"),
+    # Words that only look like plurals, and words with two spellings or a short form in labels.
+    **_pairs("lenses lens, lens lens, semi semi, mini mini, multi multi, anti anti, mail mail"),
     **_pairs("programme program, grey gray, licence license, catalogue catalog, cheque check, mould mold"),
-    # Short forms.
-    **_pairs("exam examination, info information, doc document, org organization, dept department, max maximum"),
-    **_pairs("spec specification, id identifier, num number, nr number, addr address, tel telephone, min minimum"),
-    **_pairs("phone telephone, qty quantity, desc description, lang language, ref reference, conf conference"),
-    **_pairs("univ university, img image, msg message, config configuration, app application, prof professor"),
-    **_pairs("lab laboratory, mgmt management, std standard, photo photograph, temp temperature"),
+    **_pairs("info information, id identifier, max maximum, min minimum, conf conference"),
 }
 # British spellings, as a whole or at the end of a word; both sides are changed, so a wrong change does no harm.
 _SPELLING: Final = (
@@ -56,13 +48,10 @@ _SPELLING: Final = (
     (re.compile(r"(?<=[a-z]{3})ys(?=e$|es$|ed$|er$|ing$)"), "yz"),
     (re.compile(r"(?<=[a-z]{2})ll(?=ed$|ing$)"), "l"),
 )
-_PLURALS: Final = (
+_PLURALS: Final = (  # of compounds, and of Latin and Greek words
     (re.compile(r"(?<=[a-z]{3})men$"), "man"),
-    (re.compile(r"(?<=[a-z]{2})ies$"), "y"),
-    (re.compile(r"(?<=[a-z]{2}(?:ss|sh|ch))es$|(?<=[a-z]{2}[xz])es$"), ""),
     (re.compile(r"(?<=[a-z]{3})ae$"), "a"),
     (re.compile(r"(?<=[a-z]{3})i$"), "us"),
-    (re.compile(r"(?<=[a-z]{2}[^sui])s$"), ""),
 )
 _OPPOSITES: Final = _pairs(
     "left right, upper lower, superior inferior, anterior posterior, internal external, inner outer, dorsal ventral, "
@@ -90,7 +79,7 @@ def split_words(text: str) -> list[str]:
     """Split a label or a local name at spaces, punctuation, digits and capital letters; letters lose their accents."""
     if not text.isascii():
         text = "".join(one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one))
-    return _WORD.findall(text)[: 2 * MOST_WORDS]
+    return _WORD.findall(WORD_BORDER.sub(" ", ACRONYM_PLURAL.sub("", text)))[: 2 * MOST_WORDS]
 
 
 @lru_cache(maxsize=50_000)
@@ -101,10 +90,10 @@ def normalize(word: str) -> str:
     if word[0].isdecimal():
         return word.rstrip("stndrh").lstrip("0") or "0"
     if len(word) > 3 and word.isascii():
-        singular = next((form for pattern, end in _PLURALS if (form := pattern.sub(end, word)) != word), word)
-        for pattern, end in _SPELLING:
-            singular = pattern.sub(end, singular)
-        return _FORMS.get(singular, singular)
+        word = word if word.endswith("is") else singular(word)  # a Latin ending
+        for pattern, end in (*_PLURALS, *_SPELLING):
+            word = pattern.sub(end, word)
+        return _FORMS.get(word, word)
     return word
 
 
