@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from bespeak.contract.endpoint import Deprecation, Endpoint
-from bespeak.text.identifiers import HUMP, slug
+from bespeak.text.identifiers import slug, snake
 
 LONGEST: Final = 64  # maximum length of an id (ai-discovery 3.3)
 _DIGEST: Final = 8
@@ -41,7 +41,7 @@ def capability_id(endpoint: Endpoint) -> str:
     text, plain = slug(endpoint.method), endpoint.method.isalpha()
     for number, segment in enumerate(endpoint.path.strip("/").split("/")):
         if segment.startswith("{"):
-            words = slug(HUMP.sub("_", segment)) or "id"
+            words = snake(segment) or "id"
             text += f"_by_{words}"
         elif segment:
             words = slug(segment)

@@ -7,10 +7,30 @@ from collections.abc import Callable, Container, Iterable
 from typing import Final, TypeVar
 
 _T = TypeVar("_T")
-HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # border between the words of `roomType`
-WORD_BORDER: Final = re.compile(rf"{HUMP.pattern}|(?<=[A-Z])(?=[A-Z][a-z])")  # also between those of `HTTPStatus`
-PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")  # one word of `roomType`
+# Between the words of `roomType` and `HTTPStatus`; the plural of an acronym is one word: `listAPIs`.
+_BORDER: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
+_LETTERS: Final = re.compile(r"[A-Za-z]+")
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
+
+
+def apart(name: str, joint: str = " ") -> str:
+    """Put a joint between the words of a name in camel case."""
+    return _BORDER.sub(joint, name)
+
+
+def pieces(name: str) -> list[str]:
+    """Return the words of a name, as they are written, that consist of letters."""
+    return _LETTERS.findall(apart(name))
+
+
+def spaced(name: str) -> str:
+    """Write a name as text: `roomType`, `room_type` and `room-type` become `room type`."""
+    return apart(name).replace("_", " ").replace("-", " ").lower()
+
+
+def snake(name: str) -> str:
+    """Write a name in snake_case; empty if it has no letter or digit."""
+    return slug(name if name.isupper() else apart(name))
 
 
 def slug(text: str, joint: str = "_") -> str:

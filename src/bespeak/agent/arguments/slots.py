@@ -20,7 +20,7 @@ import msgspec
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.schema.view import SchemaView
-from bespeak.text.identifiers import WORD_BORDER
+from bespeak.text.identifiers import apart
 from bespeak.text.language.lexicon import THINGS
 from bespeak.text.language.names import stem
 from bespeak.text.reading.table import as_texts
@@ -88,7 +88,7 @@ def related(words: frozenset[str]) -> frozenset[str]:
 
 def stems(text: str) -> list[str]:
     """Return the stems of the words of a text or a name."""
-    return [stem(word) for word in _WORD.findall(WORD_BORDER.sub(" ", text[:1_000]))]
+    return [stem(word) for word in _WORD.findall(apart(text[:1_000]))]
 
 
 def similar(one: str, other: str) -> bool:

@@ -31,6 +31,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import MEDIA_ENDPOINT
 from bespeak.protocol.exchange.principal import Scopes
 from bespeak.text.diagnostics.diagnostic import brief
+from bespeak.text.identifiers import slug
 from bespeak.text.reading.table import as_mapping, as_optional_text
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def define(
     verb = load_bundled().verbs.get(method)
     capability = next((name for name in verb.categories if name in CAPABILITIES), "") if verb else ""
     worst = impact or ("informational" if capability in _READING else "irreversible")
-    words = " ".join(filter(None, re.split(r"[/_-]+", _PARAMETER.sub("", path))))  # `/rooms/cheap` gives `rooms cheap`
+    words = slug(_PARAMETER.sub("", path), " ")  # `/rooms/cheap` gives `rooms cheap`
     said = intent or f"{method.capitalize()} {words}.".replace(" .", ".")
     names = list(read_fields(needs).get("properties", ()))
     named = f"The caller has {', '.join(names[:8])}{' and more' if len(names) > 8 else ''}."

@@ -21,7 +21,7 @@ import msgspec
 
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.diagnostics.diagnostic import brief
-from bespeak.text.identifiers import WORD_BORDER
+from bespeak.text.identifiers import apart
 
 _CHARACTER = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})"
 _SEGMENT = re.compile(f"{_CHARACTER}*")
@@ -138,11 +138,11 @@ def is_name(segment: str) -> bool:
 
 
 def is_camel(segment: str) -> bool:
-    return WORD_BORDER.search(segment) is not None
+    return apart(segment) != segment
 
 
 def hyphenated(segment: str) -> str:
-    return WORD_BORDER.sub("-", segment).replace("_", "-").lower()
+    return apart(segment, "-").replace("_", "-").lower()
 
 
 def odd_character(segment: str) -> str:

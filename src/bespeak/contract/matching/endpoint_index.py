@@ -15,7 +15,7 @@ from bespeak.contract.matching.calibration import FLOOR, Signals, confidence
 from bespeak.contract.matching.needs import Need, read_need
 from bespeak.contract.matching.text_index import Field, TextIndex, hits, read_fields
 from bespeak.contract.matching.vectors import SMALL, Backend, VectorIndex, usual_backend
-from bespeak.text.identifiers import WORD_BORDER
+from bespeak.text.identifiers import apart
 from bespeak.text.language.injection import addressed, instruction, may_inject, sentences
 from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.operation_class import fit, operation_classes
@@ -284,7 +284,7 @@ def _texts(endpoint: Endpoint, name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=_KEPT)
 def _read(name: str, intent: str, description: str = "", parameters: str = "", hints: str = "") -> _Document:
-    texts = [WORD_BORDER.sub(" ", _without_orders(text)) for text in (name, intent, description, parameters, hints)]
+    texts = [apart(_without_orders(text)) for text in (name, intent, description, parameters, hints)]
     embedded = f"{texts[0]}. {texts[1]} {texts[3]}" if name else texts[1]
     return _Document(read_fields(texts), " ".join(embedded.replace("-", " ").replace("_", " ").split()))
 

@@ -27,7 +27,8 @@ from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import compute_in_thread, run_in_thread
 from bespeak.runtime.handling import handler, invalid, refusal
-from bespeak.text.identifiers import WORD_BORDER
+from bespeak.text.identifiers import apart
+from bespeak.text.language.names import ABBREVIATIONS
 
 _EXTRACT = STANDARD["EXTRACT"]
 _MOST_FIELDS: Final = 64
@@ -37,18 +38,7 @@ _MOST_PARTS: Final = 20_000  # words that are compared with the pattern of one f
 _MOST_CHOICES: Final = 200
 _MOST_CONTEXT: Final = 80  # characters before a value in which its label is
 _DOUBTFUL: Final = 0.5  # a model is asked for fields below
-_SAME: Final = {  # words of labels that mean the same
-    "no": "number",
-    "nr": "number",
-    "num": "number",
-    "tel": "phone",
-    "telephone": "phone",
-    "mail": "email",
-    "qty": "quantity",
-    "amt": "amount",
-    "ref": "reference",
-    "zip": "postcode",
-}
+_SAME: Final = ABBREVIATIONS | {"no": "number"}  # words of labels that mean the same
 _LABELED: Final = re.compile(
     r"(?:^|[,;|\t]|  )[ \t*#>•-]{0,9}([^\W\d_][^\n:=|\t,;]{0,60}?)[ \t*]{0,9}[:=|\t][ \t*]{0,9}([^\s|][^\n|\t]{0,200}?)"
     r"(?=[ \t]{0,9}(?:$|[|\t]|[,;] [^\W\d_][\w .]{0,40}[:=] ))",
@@ -228,7 +218,7 @@ def _choose(labels: list[frozenset[str]], found: list[_Found], text: str, *, man
 
 
 def _words(text: str) -> list[str]:
-    return [_SAME.get(one, one) for one in re.findall(r"[^\W_]+", WORD_BORDER.sub(" ", text).lower())]
+    return [_SAME.get(one, one) for one in re.findall(r"[^\W_]+", apart(text).lower())]
 
 
 def _score_label(labels: Iterable[frozenset[str]], text: str, start: int, since: int) -> float:

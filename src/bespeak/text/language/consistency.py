@@ -8,7 +8,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Final, Literal
 
-from bespeak.text.identifiers import HUMP
+from bespeak.text.identifiers import spaced
 from bespeak.text.language.head_verb import HeadVerb, Kind, head_verbs, later_verbs
 from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.operation_class import CHANGING, PHRASES, Classes, OperationClass, fit, operation_classes
@@ -178,7 +178,7 @@ def fitting_sentence(method: str, path: str) -> str:
     """Write a sentence that begins with the method's action: BOOK /reservation "Books a reservation on behalf of …"."""
     names = [segment for segment in path[:200].split("/") if segment and "{" not in segment and ":" not in segment]
     segments = [name for name in names if name.lower() != method.lower()]
-    thing = HUMP.sub(" ", segments[-1]).replace("-", " ").replace("_", " ").lower() if segments else "resource"
+    thing = spaced(segments[-1]) if segments else "resource"
     base = classify(method).base or method.lower()
     verb = third_person(base)
     thing = thing.removeprefix(f"{base} ").strip() or "resource"  # of `/book-` nothing is left

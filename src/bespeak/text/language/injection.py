@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from bespeak.text.identifiers import spaced
 from bespeak.text.language.lexicon import read_data
 from bespeak.text.language.sentence import LatePattern, is_english, words
 
@@ -233,7 +234,6 @@ _JOINED: Final = re.compile(r"[A-Za-z]+(?:[A-Z_.-]+[a-z0-9]+){3,}|[a-z0-9]+(?:[_
 """Name that may be a whole sentence: content_from_reading_ssh_id_rsa."""
 _LONGEST_NAME: Final = 100
 _NAME_LIMIT: Final = 2.0  # sum of weights above which a name is an instruction: it has few words
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_-]")
 _MARKUP: Final = re.compile(r"<!--|-->|</?[a-z][^<>]{0,300}>")
 _TOKEN: Final = LatePattern(
     r"(?P<ADDRESS>[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]+|\b(?:https?|ftp|wss?)://\S+|\b[\w-]{1,63}\.(?:example|com|net|org|io|dev)\b\S*"
@@ -289,7 +289,7 @@ def _examine(text: str, field: bool) -> Instruction | None:
         plain = normal(sentence)
         is_name = len(sentence) <= _LONGEST_NAME and _JOINED.fullmatch(sentence.strip())
         if is_name:
-            plain = _HUMP.sub(" ", sentence.strip()).lower()
+            plain = spaced(sentence.strip())
         begins = bool(is_name) or not (count or field)
         kind = _judge(plain, begins=begins, limit=_NAME_LIMIT if is_name else None)
         if kind:

@@ -7,14 +7,13 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
-from bespeak.text.identifiers import WORD_BORDER
+from bespeak.text.identifiers import apart
 from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.operation_class import CHANGING, operation_classes
 from bespeak.text.language.sentence import word_lists, word_pairs, word_set
 
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
 _UNDOING: Final = re.compile(r"\bun (?=[a-z])")  # a prefix that is written apart: `unSuspend`
-ACRONYM_PLURAL: Final = re.compile(r"(?<=[A-Z]{2})s(?![a-z])")  # the plural of an acronym is one word: listAPIs
 _LONGEST: Final = 60
 _HISSING: Final = ("s", "x", "z", "ch", "sh")
 _SPELLED: Final = str.maketrans(  # spellings of letters that ASCII does not have
@@ -38,8 +37,7 @@ def words(text: str) -> tuple[str, ...]:
     if not text.isascii():
         text = unicodedata.normalize("NFKD", unicodedata.normalize("NFC", text).translate(_SPELLED))
         text = "".join(letter for letter in text if not unicodedata.combining(letter))
-    text = ACRONYM_PLURAL.sub("S", text)
-    text = _UNDOING.sub("un", " ".join(_NO_WORD.split(WORD_BORDER.sub(" ", text))).lower())
+    text = _UNDOING.sub("un", " ".join(_NO_WORD.split(apart(text))).lower())
     return tuple(text.split())
 
 
@@ -103,12 +101,12 @@ def main_class(word: str) -> str:
 
 
 ABBREVIATIONS: Final = word_pairs(  # short forms and second names of the words that APIs and vocabularies use
-    "ids=id uid=id gid=id uuid=id guid=id acct=account addr=address amt=amount app=application config=configuration "
-    "cust=customer dept=department desc=description doc=document emp=employee exam=examination img=image lab=laboratory "
-    "lang=language lat=latitude lng=longitude lon=longitude mail=email mgmt=management msg=message num=number nr=number "
-    "org=organization organisation=organization photo=photograph pic=picture postcode=zip prof=professor qty=quantity "
-    "ref=reference repo=repository spec=specification std=standard tel=phone telephone=phone temp=temperature "
-    "trx=transaction txn=transaction univ=university"
+    "acct=account addr=address amt=amount app=application config=configuration cust=customer dept=department "
+    "desc=description doc=document emp=employee exam=examination gid=id guid=id ids=id img=image lab=laboratory "
+    "lang=language lat=latitude lng=longitude lon=longitude mail=email mgmt=management msg=message nr=number "
+    "num=number org=organization organisation=organization photo=photograph pic=picture postcode=zip prof=professor "
+    "qty=quantity ref=reference repo=repository spec=specification std=standard tel=phone telephone=phone "
+    "temp=temperature trx=transaction txn=transaction uid=id univ=university uuid=id"
 )
 CURSORS: Final = word_set(
     "after continuation continuation_token cursor next next_cursor next_page_token next_token page_cursor page_token "

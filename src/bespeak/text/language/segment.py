@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final, Literal
 
-from bespeak.text.identifiers import PIECE
+from bespeak.text.identifiers import pieces
 from bespeak.text.language.lexicon import Lexicon, lexicon, meanings
 from bespeak.text.language.sentence import word_set
 from bespeak.text.language.verb_form import MAKERS, MANNERS, PARTICLES, Inflection, classify, lemmas
@@ -64,7 +64,7 @@ def judge_segment(segment: str, method: str = "", *, last: bool = False) -> Segm
 
 @lru_cache(maxsize=8192)
 def _judge(segment: str, method: str) -> SegmentVerdict | None:
-    if not (parts := [word.lower() for word in PIECE.findall(segment)]):
+    if not (parts := [word.lower() for word in pieces(segment)]):
         return None
     words = lexicon()
     if len(parts) > 1:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from bespeak.text.diagnostics.diagnostic import brief
-from bespeak.text.identifiers import PIECE
+from bespeak.text.identifiers import pieces as split
 from bespeak.text.language.lexicon import Lexicon, lexicon, meanings
 from bespeak.text.language.sentence import table, word_lists, word_set
 
@@ -69,7 +69,7 @@ def lemmas(word: str) -> tuple[Lemma, ...]:
 @lru_cache(maxsize=4096)
 def _form(token: str) -> Form:
     words = lexicon()
-    pieces = PIECE.findall(token)
+    pieces = split(token)
     if len(pieces) > 1 and not token.isupper():
         return _camel(pieces, words)
     word = token.lower()
@@ -500,7 +500,7 @@ def _form_fault(method: str, form: Form) -> MethodFault | None:
         verb = _action(form.base)
         shown = "past tense" if form.inflection == "past" else form.inflection
         return MethodFault("inflected", f"{method} is a {shown}", f"Write {verb}.", verb)
-    pieces = PIECE.findall(method)
+    pieces = split(method)
     joined = len(pieces) > 1 and not method.isupper()
     if form.kind == "compound" and form.base is not None and form.rest is not None and not joined:
         words = lexicon()

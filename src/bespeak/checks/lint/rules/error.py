@@ -9,7 +9,7 @@ from typing import Any, Final
 from bespeak.checks.lint.subject import Declared, LintContext
 from bespeak.contract.endpoint import Endpoint
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, instead, unquoted
-from bespeak.text.identifiers import HUMP, slug
+from bespeak.text.identifiers import snake
 from bespeak.text.source.tree import Change
 
 ERROR_NAME: Final = Rule("J605", "error-name", "MUST", "AGTP-API 6.3")
@@ -96,8 +96,8 @@ def _check_name(declared: Declared, at: str, place: str, name: str, seen: set[st
     if _is_generic(name):
         yield _generic(declared, place, name)
     elif _SNAKE.fullmatch(name) is None:
-        spaced = name[:_LONGEST] if name.isupper() else HUMP.sub("_", name[:_LONGEST])
-        meant = slug(spaced) if _SNAKE.fullmatch(slug(spaced)) is not None else ""
+        meant = snake(name[:_LONGEST])
+        meant = meant if _SNAKE.fullmatch(meant) is not None else ""
         message, otherwise = f"the error name {brief(name)} is not in snake_case", "Write it like room_unavailable."
         yield FORM.at(declared.endpoint, place, message, *instead(place, meant, otherwise))
 

@@ -23,6 +23,7 @@ from bespeak.contract.schema.subschemas import COMPOSING
 from bespeak.protocol.address import split_url
 from bespeak.protocol.exchange.headers import is_header_name, is_media_type
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief
+from bespeak.text.identifiers import apart
 from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import child
 from bespeak.text.source.tree import Change
@@ -388,7 +389,7 @@ def secrets(server: handlers.McpServer) -> Iterator[tuple[str, str]]:
         option = argument if argument.startswith("-") and not value else ""
     for pair in server.url.partition("?")[2].split("&"):
         name, _, value = pair.partition("=")
-        if value and "${" not in value and _SECRET.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()):
+        if value and "${" not in value and _SECRET.search(apart(name, "_").lower()):
             yield "/url", brief(name)
     for name, value in server.headers.items():
         if "${" not in value and name.lower() in _SECRET_HEADERS:

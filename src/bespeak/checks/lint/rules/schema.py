@@ -22,7 +22,7 @@ from bespeak.contract.schema.view import Members, members_of
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.protocol.exchange.token_hints import LIST, read_place
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, unquoted
-from bespeak.text.identifiers import WORD_BORDER, slug
+from bespeak.text.identifiers import snake
 from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import ABSENT, child, pointer, unescaped, value_at
 from bespeak.text.source.shorthand import KEYWORDS
@@ -242,7 +242,7 @@ def _check_required(declared: Declared, schema: Mapping[str, Any], at: str) -> I
 def _check_names(endpoint: Endpoint, properties: Mapping[str, Any], required: object) -> Iterator[Diagnostic]:
     for name in list(properties)[:_MOST]:
         if _SNAKE.fullmatch(name) is None:
-            meant = slug(WORD_BORDER.sub("_", name[:100]))
+            meant = snake(name[:100])
             advice, fix = "Write it like party_size.", None
             pointer = child("/input_schema/properties", name)
             if _SNAKE.fullmatch(meant):

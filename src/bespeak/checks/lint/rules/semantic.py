@@ -12,7 +12,7 @@ from bespeak.contract.core_ontology import is_iri
 from bespeak.contract.endpoint import CAPABILITIES, IMPACTS, Endpoint
 from bespeak.contract.schema.subschemas import COMPOSING
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, instead, unquoted
-from bespeak.text.identifiers import HUMP, slug
+from bespeak.text.identifiers import snake
 from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import child
 from bespeak.text.source.tree import Change
@@ -138,7 +138,7 @@ def check(declared: Declared, context: LintContext) -> Iterator[Diagnostic]:
         yield from _check_level(declared, semantic, context.level)
     name = semantic.get("mcp_tool_name")
     if isinstance(name, str) and _TOOL_NAME.fullmatch(name) is None:
-        at, meant = "/semantic/mcp_tool_name", slug(name[:200] if name.isupper() else HUMP.sub("_", name[:200]))[:64]
+        at, meant = "/semantic/mcp_tool_name", snake(name[:200])[:64]
         message = f"mcp_tool_name is lower-case letters, digits and '_', not {brief(name)}"
         yield TOOL_NAME.at(declared.endpoint, at, message, *instead(at, meant, "Write it like book_room."))
     if context.agis:  # readers and registration check those of other endpoints

@@ -13,11 +13,13 @@ from typing import Final
 import msgspec
 
 from bespeak.extensions.semantics.terms import Term
-from bespeak.text.identifiers import WORD_BORDER
-from bespeak.text.language.names import ABBREVIATIONS, ACRONYM_PLURAL, singular
+from bespeak.text.identifiers import apart
+from bespeak.text.language.names import ABBREVIATIONS, singular
 
 MOST_WORDS: Final = 24  # most words of a name; the others are left out
-_WORD: Final = re.compile(r"[0-9]+(?:st|nd|rd|th)?(?![a-z])|[0-9]+|[^\W\d_]+")  # also numbers with their endings
+_WORD: Final = re.compile(  # also numbers with their endings, and acronyms without their plural
+    r"[0-9]+(?:st|nd|rd|th)?(?![a-z])|[0-9]+|[A-Z]{2,}(?=s(?![a-z]))|[^\W\d_]+"
+)
 STOP_WORDS: Final = frozenset(("a", "an", "the", "of", "and", "for", "in", "to", "by", "on", "at", "with", "s"))
 PROPERTY_WORDS: Final = frozenset(("has", "have", "had", "is", "are", "was", "were", "be", "been", "does", "do"))
 """Words that begin the names of properties and say nothing about them."""
@@ -79,7 +81,7 @@ def split_words(text: str) -> list[str]:
     """Split a label or a local name at spaces, punctuation, digits and capital letters; letters lose their accents."""
     if not text.isascii():
         text = "".join(one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one))
-    return _WORD.findall(WORD_BORDER.sub(" ", ACRONYM_PLURAL.sub("", text)))[: 2 * MOST_WORDS]
+    return _WORD.findall(apart(text))[: 2 * MOST_WORDS]
 
 
 @lru_cache(maxsize=50_000)
