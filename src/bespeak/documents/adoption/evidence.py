@@ -30,21 +30,14 @@ from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.lexicon import meanings
 from bespeak.text.language.names import SPOKEN, changes, is_plural, main_class, singular, words
 from bespeak.text.language.operation_class import operation_classes
-from bespeak.text.language.sentence import word_pairs, word_set
+from bespeak.text.language.sentence import listed, word_pairs, word_set
 from bespeak.text.language.verb_form import lemmas
 
-STRONG: Final = word_set(  # They say a change in any form, even where a noun is the subject: "the key is regenerated".
-    "delete remove erase overwrite regenerate reset revoke invalidate send resend charge refund restart reboot "
-    "terminate kill consume install uninstall execute trigger write transfer pay purchase deploy wipe purge destroy "
-    "rotate dispatch rewrite truncate drop disable deactivate suspend unsubscribe forward upload"
-)
+STRONG: Final = listed("surely-changing")  # in any form, even where a noun is the subject: "the key is regenerated"
 _PLAIN: Final = STRONG | word_set("create update insert append modify rename cancel submit publish start stop set")
 """Verbs that a GET does not say of itself if it only reads."""
-EFFECTS: Final = _PLAIN | word_set(  # By these a sentence about the call itself says that it does more than answer.
-    "save store create insert append update modify replace rename move post run publish push submit order book start "
-    "stop commit merge cancel close archive download alter mutate add set apply enable register launch schedule "
-    "approve reject assign unassign clear empty format import migrate patch mark log"
-)
+EFFECTS: Final = _PLAIN | listed("effects-of-calls")
+"""Verbs by which a sentence about the call itself says that it does more than answer."""
 _OF_FIELDS: Final = STRONG | word_set("run save publish cancel create update insert append replace modify")
 """Verbs that are hardly ever nouns in the text of a field."""
 _SEEN: Final = 4_000
@@ -180,10 +173,7 @@ def _shown(words: str) -> str:
 
 CHOOSING: Final = frozenset({"action", "operation", "command", "subcommand", "method", "verb", "op", "task", "cmd"})
 """Fields whose value says what is done."""
-_PROGRAMS: Final = word_set(  # fields that hold a program, which may do anything
-    "sql script code command commands cmd statement javascript function expression expr eval shell program snippet "
-    "bash powershell lua macro formula"
-)
+_PROGRAMS: Final = listed("program-fields")  # fields that hold a program, which may do anything
 _LANGUAGES: Final = word_set("sql js javascript python shell source bash node lua ruby php")
 _IDENTIFYING: Final = frozenset({"code", "function", "statement", "formula", "macro", "program"})
 """Names that are also those of a value: a country code, a bank statement. In a GET they are."""

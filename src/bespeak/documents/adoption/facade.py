@@ -12,7 +12,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService
 from bespeak.contract.limits import Rate
 from bespeak.text.language.names import main_class, singular, words
-from bespeak.text.language.sentence import word_set
+from bespeak.text.language.sentence import listed
 
 Risk = Literal["high", "medium", "low"]
 RISKS: Final[tuple[Risk, ...]] = ("high", "medium", "low")  # risks, highest first
@@ -142,10 +142,7 @@ DANGERS: Final = {  # dangers with their phrases, the worst first; the empty key
 _DOUBTFUL: Final = 0.5  # confidence below which a guess is in doubt
 _WEIGHTY: Final = ("/method", "/path", "/semantic/impact", "/semantic/is_idempotent", "/handler")
 """Parts of an endpoint that decide what a call does."""
-_MONEY: Final = word_set(
-    "pay payment charge payout refund purchase checkout debit credit deposit withdrawal withdraw donation donate "
-    "transfer billing settlement topup buy sell invoice disbursement remittance payroll tip wire"
-)
+_MONEY: Final = listed("money-verbs")
 
 
 def is_weighty(at: str) -> bool:

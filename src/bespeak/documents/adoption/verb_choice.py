@@ -23,7 +23,7 @@ from bespeak.text.language.consistency import fitting_verbs, judge, third_person
 from bespeak.text.language.lexicon import NOT_UNDOING, meanings
 from bespeak.text.language.names import METHODS, SAME_VERB, VERBS_FOR, changes, is_plural, main_class, singular, words
 from bespeak.text.language.operation_class import fit, operation_classes
-from bespeak.text.language.sentence import word_lists, word_pairs, word_set
+from bespeak.text.language.sentence import listed, word_lists, word_pairs, word_set
 from bespeak.text.language.verb_form import action_intent
 
 _BY_METHOD: Final = word_lists(
@@ -217,21 +217,11 @@ def adds_record(candidate: Candidate) -> str:
     return f"its text says that it adds: '{found.group()}'" if found else ""
 
 
-_UNDONE_BY: Final = word_set(  # verbs that another verb of the catalog undoes
-    "PAUSE RESUME ENABLE DISABLE ACTIVATE DEACTIVATE ARCHIVE UNARCHIVE LINK UNLINK ATTACH DETACH SUBSCRIBE UNSUBSCRIBE "
-    "BIND UNBIND MOUNT UNMOUNT CORDON UNCORDON FOLLOW SUSPEND REINSTATE CONNECT DISCONNECT ASSIGN UNASSIGN PAIR UNPAIR "
-    "BLOCK ALLOW"
-)
+_UNDONE_BY: Final = listed("undone-by-verbs")  # verbs that another verb of the catalog undoes
 _OF_SESSIONS: Final = frozenset({"logout", "signout", "logoff"})  # Only the owner of a password can undo these.
-_OVERWRITING: Final = word_set(  # verbs and words that only replace values
-    "UPDATE MODIFY REPLACE SET CHANGE EDIT REVISE ADJUST AMEND ALTER CONFIGURE RENAME MOVE PATCH UPSERT LOCK PIN "
-    "TOGGLE TAG LABEL SWITCH HIDE MUTE"
-)
+_OVERWRITING: Final = listed("overwriting")  # verbs and words that only replace values
 _UNDOING: Final = ("un", "dis", "de")  # prefixes of words for taking back: doing it again restores what was
-_LEAVING: Final = word_set(
-    "message mail email sms fax call notification invitation tweet dispatch payment charge payout refund transfer "
-    "transaction purchase order donation"
-)
+_LEAVING: Final = listed("leaving")
 """Things that have left, or money that has moved, once they exist; deleting the record does not bring them back."""
 _AGAINST: Final = {  # capabilities that contradict an impact (AGIS 6.2)
     "informational": frozenset({"transaction", "modification", "creation"}),

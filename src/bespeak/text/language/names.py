@@ -10,7 +10,7 @@ from typing import Final
 from bespeak.text.identifiers import apart
 from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.operation_class import CHANGING, operation_classes
-from bespeak.text.language.sentence import word_lists, word_pairs, word_set
+from bespeak.text.language.sentence import groups, listed, names, word_set
 
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
 _UNDOING: Final = re.compile(r"\bun (?=[a-z])")  # a prefix that is written apart: `unSuspend`
@@ -24,10 +24,7 @@ _JOINED: Final = frozenset({"re", "dry"})  # words that make one verb with the n
 _NO_PLURALS: Final = word_set(
     "news series species dns sms gps https aws ios kubernetes canvas alias atlas redis debris exists"
 )
-_IRREGULAR: Final = word_pairs(
-    "people=person persons=person men=man women=woman children=child teeth=tooth feet=foot mice=mouse axes=axis "
-    "indices=index appendices=appendix matrices=matrix vertices=vertex cortices=cortex testes=testis"
-)
+_IRREGULAR: Final = names("irregular-plurals")
 
 
 @lru_cache(maxsize=8192)
@@ -100,14 +97,7 @@ def main_class(word: str) -> str:
     return classes.main if classes is not None else ""
 
 
-ABBREVIATIONS: Final = word_pairs(  # short forms and second names of the words that APIs and vocabularies use
-    "acct=account addr=address amt=amount app=application config=configuration cust=customer dept=department "
-    "desc=description doc=document emp=employee exam=examination gid=id guid=id ids=id img=image lab=laboratory "
-    "lang=language lat=latitude lng=longitude lon=longitude mail=email mgmt=management msg=message nr=number "
-    "num=number org=organization organisation=organization photo=photograph pic=picture postcode=zip prof=professor "
-    "qty=quantity ref=reference repo=repository spec=specification std=standard tel=phone telephone=phone "
-    "temp=temperature trx=transaction txn=transaction uid=id univ=university uuid=id"
-)
+ABBREVIATIONS: Final = names("abbreviations")  # of the words that APIs and vocabularies use, by short form
 CURSORS: Final = word_set(
     "after continuation continuation_token cursor next next_cursor next_page_token next_token page_cursor page_token "
     "starting_after token"
@@ -154,47 +144,17 @@ COMMANDS: Final = word_set("search query checkout count login signin logon logou
 LIGHT: Final = frozenset({"place", "make", "do", "perform", "take"})  # verbs whose object names the action: placeOrder
 ENDINGS: Final = word_set("list create retrieve update destroy delete get search query put patch insert exists")
 """Verbs that are written after the noun: orders_list, userExists."""
-_SINGLY: Final = word_lists(
-    "upload=SUBMIT,CREATE signup=REGISTER,ENROLL count=COUNT lookup=LOOKUP,FIND move=TRANSFER,CHANGE "
-    "upsert=SET,REPLACE leave=WITHDRAW,REMOVE preview=FETCH,RENDER write=SUBMIT,SET trash=REMOVE,ARCHIVE "
-    "rerun=RETRY,RUN dryrun=SIMULATE,EVALUATE associate=LINK,ATTACH finalize=COMMIT,CLOSE kill=TERMINATE,STOP "
-    "lint=VALIDATE,EVALUATE kick=REMOVE,EVICT empty=CLEAR,PURGE reverse=REVERT,UNDO assume=ACQUIRE,OBTAIN "
-    "trust=AUTHORIZE,APPROVE screenshot=CAPTURE,SNAPSHOT explain=DESCRIBE,INTERPRET push=SUBMIT,SEND "
-    "apply=SET,DEPLOY wait=AWAIT reconnect=RESTART,REFRESH geocode=RESOLVE,LOCATE open=OPEN,ACCESS,START "
-    "diff=COMPARE,FETCH"
-)
-_BY_VERBS: Final = {  # words that APIs use and the catalog lacks or understands differently, by the verbs for them
-    "FETCH RETRIEVE": "get show view read return returns give display",
-    "CREATE SUBMIT": "post add new make insert save store put",
-    "REMOVE PURGE": "delete destroy del drop erase clear discard",
-    "MODIFY UPDATE": "patch edit",
-    "AUTHENTICATE AUTHORIZE": "login signin logon",
-    "DISCONNECT TERMINATE": "logout signout logoff",
-    "CHECK VERIFY": "does is has exists test can",
-    "DUPLICATE CREATE": "copy clone",
-    "SET UPDATE": "mark lock pin toggle",
-    "CLEAR REMOVE": "unlock unpin",
-    "SET CREATE": "star like tag label vote favorite",
-    "UNLINK REMOVE": "unstar unlike untag unfollow",
-    "EXECUTE RUN": "trigger do perform take call click press tap hover drag scroll swipe navigate goto play select "
-    "exec",
-    "UNLINK DETACH": "dissociate disassociate",
-    "BLOCK SUSPEND": "ban freeze",
-    "CLOSE REJECT": "dismiss complete finish",
-    "INSERT SET": "type fill",
-}
-VERBS_FOR: Final = {
-    **{word: tuple(verbs.split()) for verbs, spoken in _BY_VERBS.items() for word in spoken.split()},
-    **_SINGLY,
-}
+_OTHER_NAMES: Final = {word: sorted(group - {word}) for group in groups("synonyms") for word in group}
+VERBS_FOR: Final = {word: tuple(verbs.split(",")) for word, verbs in names("spoken-verbs").items()}
 """Verbs of the catalog for a word that APIs use as a verb, and that the catalog lacks or understands differently."""
 SPOKEN: Final = frozenset(VERBS_FOR)
 """Words that are verbs in a name, although they may be nouns or are not in a dictionary."""
-SAME_VERB: Final = word_set(  # The verb keeps their meaning. Of others something is lost, so they stay in the path.
-    "get show view read return give display add new make insert upload delete destroy del drop erase clear discard "
-    "patch edit count lookup login signin logon logout signout logoff signup copy clone rerun exists move associate "
-    "dissociate disassociate ban unban kill empty dismiss"
-)
+SAME_VERB: Final = listed("same-verb")  # They keep the meaning. Of others something is lost, so they stay in the path.
+
+
+def other_names(term: str) -> list[str]:
+    """Return names that mean the same as a term in an API: `reservation` for `booking`."""
+    return _OTHER_NAMES.get(term, [])
 
 
 @lru_cache(maxsize=4096)

@@ -9,9 +9,9 @@ from functools import cache
 from bespeak.extensions.negotiation.planner.draft import NUMBERS, Superlative, WantedTable, Wish
 from bespeak.extensions.negotiation.planner.operation import OperationIndex, PlanField
 from bespeak.extensions.negotiation.planner.slot import Facts
-from bespeak.extensions.negotiation.planner.vocabulary import LINKS, NounReading, ServiceNouns, other_names
+from bespeak.extensions.negotiation.planner.vocabulary import LINKS, NounReading, ServiceNouns
 from bespeak.text.language import sentence
-from bespeak.text.language.names import join
+from bespeak.text.language.names import join, other_names
 
 
 @cache

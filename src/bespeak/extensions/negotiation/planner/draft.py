@@ -26,11 +26,10 @@ from bespeak.extensions.negotiation.planner.vocabulary import (
     PathResource,
     ServiceNouns,
     noun_of,
-    other_names,
     resource_of,
 )
 from bespeak.text.diagnostics.diagnostic import brief
-from bespeak.text.language.names import join, plural, stems
+from bespeak.text.language.names import join, other_names, plural, stems
 from bespeak.text.language.operation_class import operation_classes
 
 MOST_FIELDS: Final = 200  # most fields of a proposed input or output

@@ -20,8 +20,8 @@ from bespeak.extensions.negotiation.planner.draft import (
 )
 from bespeak.extensions.negotiation.planner.operation import MORE, NEXT, PLACES, SORTS, PlanField
 from bespeak.extensions.negotiation.planner.slot import ITEM
-from bespeak.extensions.negotiation.planner.vocabulary import SHARED, ServiceNouns, noun_of, other_names
-from bespeak.text.language.names import CURSORS, LIMITS, join, stems
+from bespeak.extensions.negotiation.planner.vocabulary import SHARED, ServiceNouns, noun_of
+from bespeak.text.language.names import CURSORS, LIMITS, join, other_names, stems
 from bespeak.text.language.sentence import listed, word_set
 
 _UNSAID: Final = 0.6

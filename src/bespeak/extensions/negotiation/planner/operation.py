@@ -22,10 +22,9 @@ from bespeak.extensions.negotiation.planner.vocabulary import (
     ServiceNouns,
     comparison,
     noun_of,
-    other_names,
     resource_of,
 )
-from bespeak.text.language.names import CURSORS, LIMITS, OFFSETS, PAGES, join, plural, stems, words
+from bespeak.text.language.names import CURSORS, LIMITS, OFFSETS, PAGES, join, other_names, plural, stems, words
 from bespeak.text.language.sentence import word_set
 
 _SYNONYM: Final = 0.85

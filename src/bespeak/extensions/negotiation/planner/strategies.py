@@ -24,9 +24,8 @@ from bespeak.extensions.negotiation.planner.draft import (
 from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, TIMES, OutputRows, PlanField, PlanOperation
 from bespeak.extensions.negotiation.planner.search import WHOLE, PlanSearch
 from bespeak.extensions.negotiation.planner.slot import ITEM
-from bespeak.extensions.negotiation.planner.vocabulary import other_names
 from bespeak.text.language.lexicon import meanings
-from bespeak.text.language.names import CURSORS, LIMITS, join
+from bespeak.text.language.names import CURSORS, LIMITS, join, other_names
 from bespeak.text.language.operation_class import operation_classes
 
 _BEAM: Final = 12

@@ -13,20 +13,13 @@ from typing import Final, NamedTuple
 from bespeak.extensions.negotiation.planner.slot import ITEM, Facts, Slot
 from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.names import is_plural, join, stems, words
-from bespeak.text.language.sentence import word_set
+from bespeak.text.language.sentence import listed, word_set
 
 COLLECTIVE: Final = word_set("collection data detail entry history info list log profile record")
 """Last words that say how a noun is kept, not what it is: a transaction history holds transactions."""
-WRAPPERS: Final = word_set(
-    "body content datum data document edge element entity entry hit item list member node object output page payload "
-    "record response result row value"
-) | {""}
+WRAPPERS: Final = listed("wrapping-names") | {""}
 """Containers that say nothing about what they contain."""
-GENERIC: Final = word_set(
-    "category code color country currency date external first format id key kind language last level locale mode name "
-    "next object parent position previous resource role self sort source state status target text time title type "
-    "unique unit url value version"
-)
+GENERIC: Final = listed("attributes-or-roles")
 """Words that are attributes or roles although an id may follow them: a bare `status` is not a key."""
 POSITIONS: Final = word_set("external first last next original parent previous root self source target unique")
 """Words before an id that place a thing among its own kind: `parent_id` of a folder is the id of a folder."""
@@ -51,21 +44,6 @@ _COMPARING_LAST: Final[Mapping[str, str]] = {
     "to": "lte",
     **dict.fromkeys(("contain", "like"), "contains"),
 }
-_SYNONYMS: Final = (
-    word_set("created_at created creation_date date_created created_on created_date"),
-    word_set("updated_at updated modified modified_at last_modified last_updated"),
-    word_set("phone phone_number"),
-    word_set("zip zip_code postal_code"),
-    word_set("email email_address"),
-    word_set("url link href"),
-    word_set("customer client"),
-    word_set("booking reservation"),
-    word_set("movie film"),
-    word_set("employee staff"),
-    word_set("picture photo image"),
-    word_set("vendor supplier"),
-)
-_OTHER_NAMES: Final = {word: sorted(group - {word}) for group in _SYNONYMS for word in group}
 
 
 class ComparedName(NamedTuple):
@@ -81,10 +59,6 @@ def noun_of(parts: tuple[str, ...]) -> str:
     while len(parts) > 1 and parts[-1] in COLLECTIVE:
         parts = parts[:-1]
     return join(parts)
-
-
-def other_names(term: str) -> list[str]:
-    return _OTHER_NAMES.get(term, [])
 
 
 def comparison(parts: tuple[str, ...], *, is_time: bool = False) -> ComparedName | None:

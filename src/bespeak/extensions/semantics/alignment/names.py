@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Final
 
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from bespeak.extensions.semantics.terms import Term
 from bespeak.text.identifiers import apart
 from bespeak.text.language.names import ABBREVIATIONS, singular
+from bespeak.text.language.sentence import groups, names
 
 MOST_WORDS: Final = 24  # most words of a name; the others are left out
 _WORD: Final = re.compile(  # also numbers with their endings, and acronyms without their plural
@@ -25,22 +26,7 @@ PROPERTY_WORDS: Final = frozenset(("has", "have", "had", "is", "are", "was", "we
 """Words that begin the names of properties and say nothing about them."""
 
 
-def _pairs(text: str) -> dict[str, str]:
-    """Return a table that is written as `word form, word form`."""
-    return dict(part.split() for part in text.split(", "))
-
-
-_FORMS: Final[Mapping[str, str]] = {
-    **ABBREVIATIONS,
-    **_pairs("i 1, ii 2, iii 3, iv 4, v 5, vi 6, vii 7, viii 8, ix 9, x 10, xi 11, xii 12"),
-    **_pairs("one 1, two 2, three 3, four 4, five 5, six 6, seven 7, eight 8, nine 9, ten 10"),
-    **_pairs("first 1, second 2, third 3, fourth 4, fifth 5, sixth 6, seventh 7, eighth 8, ninth 9, tenth 10"),
-    **_pairs("eleven 11, twelve 12, eleventh 11, twelfth 12"),
-    # Words that only look like plurals, and words with two spellings or a short form in labels.
-    **_pairs("lenses lens, lens lens, semi semi, mini mini, multi multi, anti anti, mail mail"),
-    **_pairs("programme program, grey gray, licence license, catalogue catalog, cheque check, mould mold"),
-    **_pairs("info information, id identifier, max maximum, min minimum, conf conference"),
-}
+_FORMS: Final = ABBREVIATIONS | names("forms")  # numerals, words that only look like plurals, spellings, short forms
 # British spellings, as a whole or at the end of a word; both sides are changed, so a wrong change does no harm.
 _SPELLING: Final = (
     (re.compile(r"(?<=.)(?:ae|oe)(?=[a-z]{2})|^(?:ae|oe)(?=[a-z]{4})"), "e"),
@@ -55,14 +41,7 @@ _PLURALS: Final = (  # of compounds, and of Latin and Greek words
     (re.compile(r"(?<=[a-z]{3})ae$"), "a"),
     (re.compile(r"(?<=[a-z]{3})i$"), "us"),
 )
-_OPPOSITES: Final = _pairs(
-    "left right, upper lower, superior inferior, anterior posterior, internal external, inner outer, dorsal ventral, "
-    "medial lateral, proximal distal, ascending descending, male female, major minor, deep superficial, old new, "
-    "cranial caudal, afferent efferent, maximum minimum, start end, begin end, early late, accepted rejected, "
-    "accept reject, acceptance rejection, source target, input output, buyer seller, before after, public private, "
-    "sender receiver, long short, parent child, maxillary mandibular, hind fore"
-)
-OPPOSITES: Final = frozenset((*_OPPOSITES.items(), *((other, one) for one, other in _OPPOSITES.items())))
+OPPOSITES: Final = frozenset(pair for opposites in groups("directions") for pair in permutations(opposites))
 """Pairs of words that make two similar names different."""
 
 
