@@ -22,10 +22,10 @@ from bespeak.extensions.negotiation.planner.vocabulary import (
     ServiceNouns,
     comparison,
     noun_of,
-    other_names,
     resource_of,
     stems,
 )
+from bespeak.text.language.names import other_names
 
 
 def operation(line: str) -> PlanOperation:

@@ -15,7 +15,8 @@ import msgspec
 from bespeak.extensions.semantics.terms import Term
 from bespeak.text.identifiers import apart
 from bespeak.text.language.names import ABBREVIATIONS, singular
-from bespeak.text.language.sentence import groups, names
+from bespeak.text.language.sentence import groups
+from bespeak.text.language.sentence import names as forms_in
 
 MOST_WORDS: Final = 24  # most words of a name; the others are left out
 _WORD: Final = re.compile(  # also numbers with their endings, and acronyms without their plural
@@ -26,7 +27,7 @@ PROPERTY_WORDS: Final = frozenset(("has", "have", "had", "is", "are", "was", "we
 """Words that begin the names of properties and say nothing about them."""
 
 
-_FORMS: Final = ABBREVIATIONS | names("forms")  # numerals, words that only look like plurals, spellings, short forms
+_FORMS: Final = ABBREVIATIONS | forms_in("forms")  # numerals, words that only look like plurals, spellings, short forms
 # British spellings, as a whole or at the end of a word; both sides are changed, so a wrong change does no harm.
 _SPELLING: Final = (
     (re.compile(r"(?<=.)(?:ae|oe)(?=[a-z]{2})|^(?:ae|oe)(?=[a-z]{4})"), "e"),
