@@ -26,7 +26,7 @@ from bespeak.text.language.consistency import judge
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.injection import addressed, link, role_marker
 from bespeak.text.language.lexicon import lexicon, meanings
-from bespeak.text.language.names import LIGHT, RELATING, is_plural, main_class, plural, singular, words
+from bespeak.text.language.names import LIGHT, RELATING, is_plural, main_class, plural, singular, with_article, words
 from bespeak.text.language.phrases import mechanism, object_places, weakness
 from bespeak.text.language.sentence import is_english, is_several, word_pairs, word_set
 from bespeak.text.language.sentence import words as sentence_words
@@ -49,7 +49,6 @@ _PARTED: Final = word_pairs(  # verbs and the particles that are written with th
     "lookup=up login=in logout=out checkin=in checkout=out rollback=back rollout=out failover=over "
     "failback=back handoff=off chargeback=back"
 )
-_SOUNDS_LIKE_YOU: Final = ("uni", "use", "usa", "usu", "uti", "eu", "ubi", "one", "once")  # a user, but an upload
 _NO_NUMBER: Final = word_set("data metadata information info news feedback content traffic health status access")
 _MYSELF: Final = frozenset({"me", "self", "current", "mine"})  # segments that mean the caller
 _AS: Final = ("by", "with", "for", "from", "in", "of")  # they begin a segment that qualifies: /pets/by-status
@@ -279,12 +278,7 @@ def participle(verb: str) -> str:
 
 
 def _with_article(thing: str) -> str:
-    if thing.rsplit(maxsplit=1)[-1] in _NO_NUMBER:
-        return f"the {thing}"
-    if is_plural(thing):
-        return thing
-    vowel = thing[:1] in _VOWELS and not thing.startswith(_SOUNDS_LIKE_YOU)
-    return f"{'an' if vowel or thing.startswith(('hour', 'honest', 'heir')) else 'a'} {thing}"
+    return f"the {thing}" if thing.rsplit(maxsplit=1)[-1] in _NO_NUMBER else with_article(thing)
 
 
 _AUXILIARY: Final = frozenset({"is", "are", "was", "one", "more", "several", "multiple"})

@@ -18,7 +18,7 @@ from bespeak.documents.openapi.description import Body, Encoding, Operation, Par
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value, is_media_type
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.identifiers import unused
-from bespeak.text.language.names import snake_case, words
+from bespeak.text.language.names import LIMITS, join, snake_case, stems
 
 # Keywords that make an object more than a list of properties.
 _COMPOSING: Final = ("allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "$ref", "propertyNames")
@@ -226,12 +226,6 @@ def _named(sentence: str, fields: Mapping[str, str]) -> Iterator[str]:
 _OWN_HEADERS: Final = frozenset({"accept", "accept-charset", "user-agent", "origin", "referer"})
 """Headers that a caller must not choose, because they could forge an identity or break the exchange."""
 _BODYLESS: Final = frozenset({"GET", "HEAD"})
-_PAGE_SIZES: Final = frozenset(
-    {
-        *("limit", "perpage", "pagesize", "count", "first", "top", "maxresults", "pagelimit", "maxitems", "take"),
-        *("rows", "itemsperpage", "resultsperpage", "size", "maxrecords", "numresults"),
-    }
-)
 _LARGEST_PAGE: Final = 100
 _USUAL_PAGE: Final = 20
 
@@ -364,7 +358,7 @@ class _Shaper:
 
     def _paged(self, own: str, name: str, schema: dict[str, Any]) -> dict[str, Any]:
         """Limit a page size, so that an agent that asks for everything gets a page."""
-        if "".join(words(name)) not in _PAGE_SIZES or schema.get("type") not in ("integer", "number"):
+        if join(stems(name)) not in LIMITS or schema.get("type") not in ("integer", "number"):
             return schema
         paged, page_limits = dict(schema), []
         if not {"maximum", "exclusiveMaximum", "enum", "const"} & schema.keys():

@@ -11,6 +11,7 @@ from typing import Final, Literal
 from bespeak.text.identifiers import spaced
 from bespeak.text.language.head_verb import HeadVerb, Kind, head_verbs, later_verbs
 from bespeak.text.language.lexicon import lexicon, meanings
+from bespeak.text.language.names import with_article, with_s
 from bespeak.text.language.operation_class import CHANGING, PHRASES, Classes, OperationClass, fit, operation_classes
 from bespeak.text.language.verb_form import classify, lemmas
 
@@ -147,8 +148,6 @@ _USUAL: Final = (
 )  # fmt: skip
 """Verbs that readers expect, preferred to others that fit as well."""
 _LISTS: Final = ("list", "lists", "all", "every", "each")
-_VOWELS: Final = "aeiou"
-_HISSING: Final = ("s", "x", "z", "ch", "sh", "o")
 
 
 def fitting_verbs(intent: str, candidates: Iterable[str]) -> tuple[str, ...]:
@@ -182,7 +181,7 @@ def fitting_sentence(method: str, path: str) -> str:
     base = classify(method).base or method.lower()
     verb = third_person(base)
     thing = thing.removeprefix(f"{base} ").strip() or "resource"  # of `/book-` nothing is left
-    return f"{verb.capitalize()} {_with_article(thing)} on behalf of the requesting agent"
+    return f"{verb.capitalize()} {with_article(thing)} on behalf of the requesting agent"
 
 
 def third_person(verb: str) -> str:
@@ -191,14 +190,4 @@ def third_person(verb: str) -> str:
     for form in (verb + verb[-1:] + "es", verb + "s", verb + "es"):
         if (verb, "third") in lexicon().irregular.get(form, ()):
             return form
-    if verb.endswith(_HISSING):
-        return verb + "es"
-    if verb.endswith("y") and verb[-2:-1] not in _VOWELS:
-        return verb[:-1] + "ies"
-    return verb + "s"
-
-
-def _with_article(thing: str) -> str:
-    if thing.endswith("s") and not thing.endswith(("ss", "us", "is")):
-        return thing
-    return f"{'an' if thing[0] in _VOWELS else 'a'} {thing}"
+    return verb + "es" if verb.endswith("o") else with_s(verb)

@@ -16,6 +16,8 @@ _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
 _UNDOING: Final = re.compile(r"\bun (?=[a-z])")  # a prefix that is written apart: `unSuspend`
 _LONGEST: Final = 60
 _HISSING: Final = ("s", "x", "z", "ch", "sh")
+_VOWELS: Final = tuple("aeiou")
+_LIKE_YOU: Final = ("uni", "use", "usa", "usu", "uti", "eu", "ubi", "one", "once")  # a user, but an upload
 _SPELLED: Final = str.maketrans(  # spellings of letters that ASCII does not have
     {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss", "ø": "o", "ł": "l"}
 )
@@ -64,11 +66,22 @@ def plural(word: str) -> str:
     """Return the plural of the last word in a segment; a plural stays as it is."""
     if word in _IRREGULAR:
         return word
-    if word.endswith(("ss", "us", "sis", "xis")) or not word.endswith("s"):
-        if word.endswith("y") and word[-2:-1] not in "aeiou":
-            return word[:-1] + "ies"
-        return word + ("es" if word.endswith(_HISSING) else "s")
-    return word
+    return with_s(word) if word.endswith(("ss", "us", "sis", "xis")) or not word.endswith("s") else word
+
+
+def with_s(word: str) -> str:
+    """Add an s, as regular plurals and third persons have it."""
+    if word.endswith("y") and word[-2:-1] not in _VOWELS:
+        return word[:-1] + "ies"
+    return word + ("es" if word.endswith(_HISSING) else "s")
+
+
+def with_article(thing: str) -> str:
+    """Put a or an before a thing in the singular."""
+    if is_plural(thing.rpartition(" ")[2]):
+        return thing
+    vowel = thing.startswith(("hour", "honest", "heir")) or (thing[:1] in _VOWELS and not thing.startswith(_LIKE_YOU))
+    return f"{'an' if vowel else 'a'} {thing}"
 
 
 @lru_cache(maxsize=8192)
@@ -104,7 +117,10 @@ CURSORS: Final = word_set(
 )
 PAGES: Final = word_set("page page_number")
 OFFSETS: Final = word_set("offset skip start_index")
-LIMITS: Final = word_set("count first limit max_item max_result page_limit page_size per_page size take top")
+LIMITS: Final = word_set(
+    "count first item_per_page limit max_item max_record max_result number_result page_limit page_size pagesize "
+    "per_page perpage result_per_page row size take top"
+)
 """Names of inputs that ask for a page of a list, in words joined by `join`: a cursor, a page, an offset, a limit."""
 
 

@@ -61,7 +61,7 @@ def test_property_may_repeat_the_class_that_it_leads_to_and_the_number_of_names_
     ("PCMember", "pc member"),
     ("Wall_of_the_Urinary_Bladder", "wall urinary bladder"),
     ("L1_Vertebra", "l 1 vertebra"),
-    ("review-IDs", "review identifier"),
+    ("review-IDs", "review id"),
     ("Müller's cell", "muller cell"),
     ("cranial nerve VII", "cranial nerve 7"),
     ("1st rib", "1 rib"),

@@ -194,9 +194,8 @@ def resource_of(path: str, things: Collection[str]) -> PathResource:
 
 _COMMON: Final = 0.3  # share of endpoints from which a segment says nothing about one of them
 _ROLES: Final = 20_000  # most nouns whose role is remembered, since proposals invent them
-_LINKING: Final = frozenset(
-    ("link", "reference", "relationship")
-)  # objects whose members are named by what they refer to
+_LINKING: Final = word_set("link reference relationship")
+"""Objects whose members are named by what they refer to."""
 _KEPT_IN: Final = frozenset(("document", "entry", "list", "member", "node", "object", "page", "record"))
 """Wrappers that are often things."""
 _COUNTS: Final = frozenset(("count", "max", "min", "n", "nb", "num", "number", "total"))
