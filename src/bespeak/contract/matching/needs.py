@@ -9,21 +9,13 @@ from typing import Final, NamedTuple
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.lexicon import THINGS
 from bespeak.text.language.names import stem
-from bespeak.text.language.sentence import word_set
+from bespeak.text.language.sentence import listed, word_set
 
 LONGEST: Final = 4_000  # characters of a need that are read
 _OPENING: Final = 600  # characters of a need in which its verb is
 _MOST: Final = 200  # words of a need that are read
 _WORD: Final = re.compile(r"[^\W_]{2,40}")
-_FILLERS: Final = frozenset(
-    re.findall(
-        r"\w+",
-        "a about all am an and any are as at be been but by can could did do does for from get give go got had has "
-        "have he her him his how i if in into is it its just let like ll make may me my need of off on or our out over "
-        "please she should show so some tell than that the their them there these they this to too up us ve want was "
-        "we were what when where which who why will with would you your",
-    )
-)
+_FILLERS: Final = listed("fillers-of-needs")
 
 
 def words(text: str) -> list[str]:

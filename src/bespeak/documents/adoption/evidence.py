@@ -247,10 +247,8 @@ def _holds_program(named: Sequence[str], schema: Mapping[str, Any], *, reads: bo
     return not _VALUE.search(said) and not (reads and named[-1] in _IDENTIFYING)
 
 
-_ON_A_COMMAND: Final = word_set(  # They mean reading even as a command on one thing, and in prose: /orders/{id}/preview
-    "search query list find count validate preview estimate calculate compare simulate dryrun explain suggest "
-    "autocomplete exists"
-)
+_ON_A_COMMAND: Final = listed("reading-commands")
+"""Words that mean reading even as a command on one thing, and in prose: /orders/{id}/preview."""
 _FETCHING: Final = frozenset({"get", "fetch", "retrieve"})
 _ISSUED: Final = frozenset({"token", "session", "credential", "credentials", "secret", "otp", "nonce"})
 """Things that are made when somebody gets them: POST /oauth/token with `getToken`."""
@@ -351,10 +349,7 @@ _TEXTS: Final = {
 }
 _OWN_TO_SERVER: Final = ("401", "403")  # They concern this server's credential, if one is sent, not the caller's input.
 _RANGE: Final = {"4": ("400", "404", "409", "422", "429"), "5": ("503",)}
-_GENERIC: Final = word_set(
-    "error errors failure failed fault unknown exception problem other default unexpected invalid bad wrong badrequest "
-    "response ok errorresponse apierror"
-)
+_GENERIC: Final = listed("failures-of-any-kind")
 _ANY_FAILURE: Final = _GENERIC | {"request", "server", "internal", "http", "client", "api"}
 """Words of names that fit any failure: `bad_request`, `unexpected_error`."""
 _SILENT: Final = frozenset({"a", "an", "the", "is", "was", "are", "be", "of", "or", "and", "to", "for", "this", "that"})

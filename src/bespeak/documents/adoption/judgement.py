@@ -28,7 +28,7 @@ from bespeak.text.language.injection import addressed, link, role_marker
 from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.names import LIGHT, RELATING, is_plural, main_class, plural, singular, with_article, words
 from bespeak.text.language.phrases import mechanism, object_places, weakness
-from bespeak.text.language.sentence import is_english, is_several, word_pairs, word_set
+from bespeak.text.language.sentence import is_english, is_several, listed, names, word_set
 from bespeak.text.language.sentence import words as sentence_words
 from bespeak.text.language.verb_form import lemmas
 
@@ -36,19 +36,8 @@ _VOWELS: Final = "aeiou"
 _DOUBLING: Final = re.compile(  # one syllable, or one that is stressed at its end
     r"[^aeiou]*[aeiou][^aeiouwxy]|(?:per|sub|com|re|e)mit|(?:trans|in)fer|cancel|retag|embed|snapshot|bootstrap"
 )
-_UNCHANGED: Final = word_set(  # verbs that are their participles
-    "run set split bid read reset broadcast forecast shut cut put let hit cost hurt cast shed spread upset burst thrust"
-)
-_IRREGULAR: Final = {
-    **{verb: verb for verb in _UNCHANGED},
-    **word_pairs("auditlog=logged learn=learned relay=relayed"),
-    "shutdown": "shut down",
-    "cutover": "cut over",
-}
-_PARTED: Final = word_pairs(  # verbs and the particles that are written with them
-    "lookup=up login=in logout=out checkin=in checkout=out rollback=back rollout=out failover=over "
-    "failback=back handoff=off chargeback=back"
-)
+_IRREGULAR: Final = {verb: verb for verb in listed("unchanged-participles")} | names("participles")
+_PARTED: Final = names("particles-of-nouns")  # of verbs that are written as one word with them: login
 _NO_NUMBER: Final = word_set("data metadata information info news feedback content traffic health status access")
 _MYSELF: Final = frozenset({"me", "self", "current", "mine"})  # segments that mean the caller
 _AS: Final = ("by", "with", "for", "from", "in", "of")  # they begin a segment that qualifies: /pets/by-status

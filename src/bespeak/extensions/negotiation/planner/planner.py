@@ -36,7 +36,7 @@ from bespeak.extensions.negotiation.planner.operation import OperationIndex, Pla
 from bespeak.extensions.negotiation.planner.search import Exhausted, PlanSearch
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.strategies import ListingSearch, SingleSearch, State, deeds, nearest
-from bespeak.text.language.names import join, plural, stems
+from bespeak.text.language.names import LIMITS, join, plural, stems
 
 
 class FanOut(NamedTuple):
@@ -105,7 +105,7 @@ class _RecipeWriter:
         if pages is None or any(field.name == pages.parameter for field, _ in call.bindings):
             return None
         listed = [listing for listing in self._draft.listings if listing.call is call]
-        limited = any(field.name.lower().endswith(("limit", "size", "per_page")) for field, _ in call.bindings)
+        limited = any(field.term in LIMITS for field, _ in call.bindings)
         # Rows that are filtered, sorted or cut here must all be known.
         asked = limited and any(not (one.filters or one.sort or one.limit or one.table.way) for one in listed)
         results = (value for value in self._draft.values if isinstance(value, CallResult) and value.call is call)
