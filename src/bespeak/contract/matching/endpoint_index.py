@@ -186,6 +186,9 @@ class EndpointIndex:
         for place, successor in self._successors.items():
             # What speaks for a deprecated endpoint speaks for the one that replaces it.
             fused[successor], fused[place] = sorted((fused[place], fused[successor]), reverse=True)
+            cosines[successor] = max(cosines[successor], cosines[place])
+            if place in words:
+                words[successor] = max(words.get(successor, 0.0), words[place])
         found = set(range(size)) if need.terms else set()
         for method in fits:
             if need.asks and _undoes(method, need):
