@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.subschemas import inline
-from bespeak.documents.adoption.naming import singular
+from bespeak.text.language.names import singular
 
 MOST_EACH: Final = 10  # items that one step is repeated for
 MOST_ITEMS: Final = 1_000
