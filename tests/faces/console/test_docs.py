@@ -87,4 +87,4 @@ def test_the_address_of_the_service_shows_the_same_to_a_browser(hotel: Console) 
     with hotel.tab("root") as page:
         page.goto(f"{hotel.root}/")
         page.get_by_role("link", name="BOOK /room", exact=True).wait_for()
-    assert httpx.get(f"{hotel.root}/").headers["content-type"] .startswith("application/json")
+    assert httpx.get(f"{hotel.root}/").headers["content-type"].startswith("application/json")
