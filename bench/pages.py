@@ -10,10 +10,16 @@ import contextlib
 import gzip
 import http.client
 import http.server
+import importlib.util
 import json
+import os
 import re
+import shutil
+import socket
 import tempfile
 import threading
+import time
+import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
@@ -23,13 +29,15 @@ from load import Loader
 from report import Goal, table
 
 import contract
-from process import free_port, running
+from process import ServerProcess, free_port, running
 
 OPERATIONS = 31
+CONNECTIONS = 16
 MANY = (50, 10_000)
 REPEATS = 3
 SIZE = Goal("/docs of 50 endpoints", at_most=60, unit=" kB")
 TIME = Goal("/docs of 10,000 endpoints", at_most=1000, unit=" ms")
+WATCHED = Goal("added by one page that watches", at_most=10, unit=" µs")
 SERVICE = """
 from bespeak import App
 app = App("Things", server_id="things.example", operator="Bench", contact="bench@things.example")
@@ -63,8 +71,6 @@ PEERS = {
 
 def measure(loader: Loader, peers: Path | None) -> bool:
     """Print sizes and times of the pages, and what a watcher costs; return True if every page showed its operations."""
-    import importlib.util
-
     if importlib.util.find_spec("playwright") is None:
         print("  skipped: playwright not installed (make setup does it)")
         return True
@@ -75,10 +81,12 @@ def measure(loader: Loader, peers: Path | None) -> bool:
     with sync_playwright() as driver, contextlib.ExitStack() as stack:
         chromium = stack.enter_context(_browser(driver))
         for count in (OPERATIONS, *MANY):
-            with _serving(count) as (url, link):
-                shown = {"/docs": (f"{url}/docs", f"FETCH /things/number-{min(count - 1, 99)}")}
+            with _serving(count) as (url, link, _):
+                # Paths are sorted as texts; of many the first 200 are listed.
+                last = sorted(f"/things/number-{number}" for number in range(count))[:200][-1]
+                shown = {"/docs": (f"{url}/docs", last)}
                 if count == OPERATIONS:
-                    shown["console"] = (link, shown["/docs"][1])
+                    shown["console"] = (link, last)
                     openapi = _get(f"{url}/openapi.json")
                 for name, (address, last) in shown.items():
                     figures[name] = _time(chromium, address, last)
@@ -93,7 +101,8 @@ def measure(loader: Loader, peers: Path | None) -> bool:
                 continue
             content = {f"/{file}": (folder / file).read_bytes() for file in files}
             with _files({**content, "/openapi.json": openapi, "/": page.encode()}) as url:
-                rows.append([f"{name}, {OPERATIONS} operations", *_write(_time(chromium, f"{url}/", f"number-{OPERATIONS - 1}"))])
+                figure = _time(chromium, f"{url}/", f"number-{OPERATIONS - 1}")
+            rows.append([f"{name}, {OPERATIONS} operations", *_write(figure)])
     print(table(rows))
     print()
     print("  " + SIZE.line(SIZE.subject, small))
@@ -104,14 +113,12 @@ def measure(loader: Loader, peers: Path | None) -> bool:
 
 def _write(figure: list[float]) -> list[str]:
     requests, size, packed, first, complete, elements = figure
-    return [f"{requests:.0f}", f"{size / 1000:,.1f}", f"{packed / 1000:,.1f}", *(f"{one:,.0f}" for one in (first, complete, elements))]
+    counts = (f"{one:,.0f}" for one in (first, complete, elements))
+    return [f"{requests:.0f}", f"{size / 1000:,.1f}", f"{packed / 1000:,.1f}", *counts]
 
 
 @contextlib.contextmanager
 def _browser(driver: Any) -> Iterator[Any]:
-    import os
-    import shutil
-
     found = os.environ.get("BESPEAK_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     started = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
     try:
@@ -150,17 +157,17 @@ def _time(chromium: Any, address: str, last: str) -> list[float]:
 
 
 @contextlib.contextmanager
-def _serving(count: int) -> Iterator[tuple[str, str]]:
+def _serving(count: int) -> Iterator[tuple[str, str, ServerProcess]]:
     """Serve so many endpoints with a console; yield the URL, and the link of the console."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "things.py"
         target.write_text(SERVICE.replace("COUNT", str(count)), "utf-8")
         port = free_port()
         log = Path(folder) / "link"
-        with running(_console(target, port, log), port):
+        with running(_console(target, port, log), port) as server:
             link = re.search(r"http://\S+#token=\S+", _wait_for(log))
             assert link is not None
-            yield f"http://127.0.0.1:{port}", link[0]
+            yield f"http://127.0.0.1:{port}", link[0], server
 
 
 def _console(target: Path | str, port: int, log: Path) -> list[str]:
@@ -171,16 +178,12 @@ def _console(target: Path | str, port: int, log: Path) -> list[str]:
 
 
 def _wait_for(log: Path) -> str:
-    import time
-
     while "#token=" not in (found := log.read_text("utf-8") if log.exists() else ""):
         time.sleep(0.01)
     return found
 
 
 def _get(url: str) -> bytes:
-    import urllib.request
-
     with urllib.request.urlopen(url) as reply:
         found: bytes = reply.read()
         return found
@@ -210,4 +213,49 @@ def _files(content: Mapping[str, bytes]) -> Iterator[str]:
 
 def _watch(loader: Loader) -> bool:
     """Print the processor time of a call without and with one page that watches, by turns."""
-    return True
+    request = contract.http_request({"thing_id": "12"}, "/things/number-3:fetch")
+    figures: dict[bool, list[float]] = {False: [], True: []}  # processor time, by whether a page watches
+    rates, good = [], True
+    with _serving(OPERATIONS) as (_, link, server):
+        loader.run(server.port, request, seconds=1, connections=CONNECTIONS)
+        for _ in range(REPEATS):
+            for watches, used in figures.items():
+                with _watching(server.port, link) if watches else contextlib.nullcontext():
+                    before = server.cpu_seconds()
+                    load = loader.run(server.port, request, seconds=2, connections=CONNECTIONS)
+                    used.append((server.cpu_seconds() - before) * 1e6 / load.requests)
+                rates.append(load.rps)
+                good &= not load.errors
+    names = {False: "no page watches", True: "one page watches"}
+    rows = [["FETCH over HTTP", "CPU µs each"]]
+    rows += [[names[watches], f"{median(used):,.1f}"] for watches, used in figures.items()]
+    print(table(rows))
+    print(f"\n  at {median(rates):,.0f} exchanges/s; of these a page is shown at most 80/s, the others are counted\n")
+    without, watched = (median(used) for used in figures.values())
+    print("  " + WATCHED.line(WATCHED.subject, watched - without))
+    return good
+
+
+@contextlib.contextmanager
+def _watching(port: int, link: str) -> Iterator[None]:
+    """Read the live stream of the console until the block ends."""
+    client = http.client.HTTPConnection("127.0.0.1", port)
+    client.request("GET", "/console/api/live", headers={"Console-Token": link.partition("token=")[2]})
+    reply = client.getresponse()
+    if reply.status != 200:
+        raise RuntimeError(f"the console does not show exchanges: {reply.status}")
+
+    def read() -> None:
+        with contextlib.suppress(OSError, http.client.HTTPException, ValueError, AttributeError):
+            while reply.read1(65536):
+                pass
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    try:
+        yield
+    finally:
+        if client.sock is not None:
+            client.sock.shutdown(socket.SHUT_RDWR)
+        reader.join(5)
+        client.close()

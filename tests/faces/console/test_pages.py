@@ -155,6 +155,16 @@ def test_exchanges_are_watched_filtered_and_paused(hotel: Console) -> None:
         page.wait_for_selector("[data-seen='2']")
 
 
+def test_one_of_several_workers_says_that_it_is_one(hotel: Console) -> None:
+    headers = {"Console-Token": hotel.token}
+    session = httpx.get(f"{hotel.url}api/session", headers=headers).json()
+    with hotel.page() as page:
+        page.route("**/api/session", lambda route: route.fulfill(json={**session, "workers": 2}))
+        page.reload()
+        page.goto(f"{hotel.url}#/live")
+        page.get_by_text("The service has 2 workers.").wait_for()
+
+
 def test_own_exchanges_are_kept_without_secrets_and_can_be_used_again(hotel: Console) -> None:
     with hotel.page("#/endpoint/QUERY/rooms") as page:
         page.wait_for_selector(".endpoint[data-state=ready]")
@@ -198,7 +208,7 @@ PANEL = {
             "actions": {"confirm": {"label": "Confirm", "fields": ["reason"], "danger": True}},
         },
         {"kind": "facts", "title": "Sizes", "facts": {"queue": 12000, "outbox": 0}},
-        {"kind": "text", "title": "Note", "text": "<script>alert(1)</script>"},
+        {"kind": "text", "title": "Plan", "text": "<script>alert(1)</script>"},
         {
             "kind": "graph",
             "title": "Plan",
