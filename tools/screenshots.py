@@ -49,6 +49,7 @@ def _exchange(page: Any, console: Console) -> None:
 
 
 def _live(page: Any, console: Console) -> None:
+    console.call(method="QUERY", path="/rooms")  # the first call is slow, which would set the scale of the chart
     page.goto(f"{console.url}#/live")
     page.wait_for_selector("[data-state=watching]")
     seen = 0
