@@ -85,7 +85,7 @@ function Endpoint({ session, rows, route }) {
     if (next.method === method && next.path === path) {
       setDraft(read.draft);
       setSent({ ...sent, state: sent.state });
-      document.querySelector(".send button")?.focus();
+      /** @type {HTMLElement | null} */ (document.querySelector(".send button"))?.focus();
     } else {
       keepDraft(keyOf(next.method, next.path), read.draft);
       location.hash = endpointLink(next.method, next.path);
@@ -108,7 +108,7 @@ function Endpoint({ session, rows, route }) {
 
 function fromLink(route) {
   const found = route.query.body ? readJson(route.query.body) : null;
-  return found && isObject(found.value) ? { ...EMPTY, input: found.value } : null;
+  return found && "value" in found && isObject(found.value) ? { ...EMPTY, input: found.value } : null;
 }
 
 function callerOfLink(route) {
