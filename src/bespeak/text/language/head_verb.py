@@ -66,6 +66,15 @@ def later_verbs(text: str, head: HeadVerb) -> Iterator[str]:
     return _SentenceReader(sentence).aims(next(at for at, word in enumerate(sentence) if word.start == head.start))
 
 
+def names_deed(text: str, verb: str) -> bool:
+    """Return True if a word of a text is a form or a noun of a verb: tags, paused, cancellation; "size" of resize."""
+    known, names = meanings(), {verb, verb.removeprefix("re")}
+    return any(
+        word.lower in names or known.verb_of(word.lower) == verb or any(one.verb == verb for one in lemmas(word.lower))
+        for word in words(text)
+    )
+
+
 class _PlacedLemma(NamedTuple):
     at: int
     lemma: Lemma
