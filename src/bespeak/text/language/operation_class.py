@@ -39,7 +39,7 @@ COMPATIBLE: Final = (
     (0.0, 0.35, 0.35, 0.35, 0.0, 0.4, 1.0, 0.0, 0.3, 0.3, 0.5),
     (0.0, 0.2, 0.0, 0.35, 0.3, 0.2, 0.0, 1.0, 0.3, 0.1, 0.5),
     (0.0, 0.45, 0.35, 0.5, 0.1, 0.35, 0.3, 0.3, 1.0, 0.4, 0.45),
-    (0.0, 0.35, 0.5, 0.55, 0.0, 0.45, 0.2, 0.0, 0.4, 1.0, 0.4),
+    (0.0, 0.35, 0.4, 0.55, 0.0, 0.45, 0.2, 0.0, 0.4, 1.0, 0.4),
     (0.0, 0.3, 0.35, 0.4, 0.2, 0.35, 0.5, 0.5, 0.5, 0.4, 1.0),
 )
 """How well an intent of one class fits a method of another; not symmetric: to create may be to start, but START does
@@ -105,7 +105,9 @@ _SPECIAL: Final[tuple[OperationClass, ...]] = ("DELETE", "SEND", "BEGIN", "END",
 _SAVING: Final = word_set("save write store persist record commit")
 _CHECKING: Final = word_set("test verify validate check")  # methods whose result is only a yes or no
 _PRODUCERS: Final = listed("producers")
-_ANSWERING: Final = word_set("return output yield respond tell")  # methods whose result is the answer, and verbs that say so
+_ANSWERING: Final = word_set(
+    "return output yield respond tell"
+)  # methods whose result is the answer, and verbs that say so
 _ANY_OPERATION: Final = word_set("execute run process invoke operate do")  # verbs that do whatever their object is
 _HALF_READING: Final = listed("half-reading")  # verbs whose result may be just the answer: only a warning
 _REPORTING: Final = word_set("tell inform notify signal ask advertise")  # verbs that may only announce a deed
@@ -142,7 +144,7 @@ def fit(method: str, verb: str) -> float | None:
     if (method in _ANY_OPERATION and theirs.main != "READ") or (verb in _ANY_OPERATION and ours.main != "READ"):
         if score >= _GOOD:
             return score
-        return _WARNED if method in _ANY_OPERATION and theirs.main == "DELETE" else None
+        return _WARNED if "DELETE" in (ours.main, theirs.main) else None
     if known.synonymous(method, verb):
         score = max(score, _SYNONYM if score > _CONTRADICTION else _DOUBTFUL_SYNONYM)
     if works_out or (method in _PRODUCERS and verb in _ANSWERING):  # the verb produces or returns the result

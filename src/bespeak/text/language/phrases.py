@@ -326,6 +326,10 @@ def _undone(word: str, place: int) -> Hint | None:
     return next(((f"un{one.verb}", place) for one in lemmas(word) if f"un{one.verb}" in meanings().hand), None)
 
 
+def is_participle(word: str) -> bool:
+    return _participle(word) is not None
+
+
 def _participle(word: str) -> str | None:
     found = lemmas(word.rpartition("-")[2])
     return next((lemma.verb for lemma in found if lemma.form in {"past", "participle"}), None)
