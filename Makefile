@@ -11,7 +11,7 @@ PACKAGES := node-$(shell uname -s | tr A-Z a-z)-$(shell uname -m | sed 's/x86_64
 # Quiet, without prompts, and without starting the packaged server: the tests start their own.
 APT    := DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 timeout 300 apt-get -qq
 
-.PHONY: help setup demo test quick postgres node check fix bench docs lock clean
+.PHONY: help setup demo test quick postgres node chromium check fix bench docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -39,7 +39,7 @@ $(BENCH): $(READY)
 demo: $(READY) ## run the example hotel and print what to try
 	@$(BIN)/python examples/demo.py
 
-test: $(READY) postgres node ## run the whole test suite
+test: $(READY) postgres node chromium ## run the whole test suite
 	$(BIN)/python -m pytest
 
 quick: $(READY) ## run the tests of all rooms below the faces, without other processes: about 80 seconds
@@ -52,6 +52,13 @@ postgres:
 	  { $(APT) install --no-install-recommends postgresql >/dev/null 2>&1 || \
 	    { $(APT) update >/dev/null 2>&1; $(APT) install --no-install-recommends postgresql >/dev/null; }; }; } || \
 	  echo "No PostgreSQL here, and none could be installed: the tests that need one are skipped"
+
+chromium:
+	@command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || [ -n "$$BESPEAK_CHROMIUM" ] || { \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && echo "Installing Chromium for the tests of the console, once" && \
+	  { $(APT) install --no-install-recommends chromium >/dev/null 2>&1 || \
+	    { $(APT) update >/dev/null 2>&1; $(APT) install --no-install-recommends chromium >/dev/null; }; }; } || \
+	  echo "No Chromium here, and none could be installed: the tests of pages in a browser are skipped"
 
 node: $(READY)
 	@[ -x $(NODE)/node_modules/.bin/mcp-inspector ] || { \

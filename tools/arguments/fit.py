@@ -25,10 +25,10 @@ from sentences import NOW, Gold, Sample, Writer, read_templates
 from bespeak.agent.arguments import finding
 from bespeak.agent.arguments.candidates import Candidate
 from bespeak.agent.arguments.slots import Slot, slots_of
-from bespeak.agent.arguments.weighing import Weighing, weights
+from bespeak.agent.arguments.weighing import Weighing, kind_of, weights
 
 TARGET = Path(__file__).resolve().parents[2] / "src/bespeak/agent/arguments/data/weights.json"
-_ROUNDS, _PENALTY, _LEAST = 400, 2.0, 3
+_ROUNDS, _PENALTY, _LEAST, _FOLDS, _FEWEST = 200, 2.0, 3, 5, 20
 
 
 def is_right(candidate: Candidate, value: Any, slot: Slot, gold: Gold | None, text: str) -> bool:
@@ -63,8 +63,10 @@ class Pairs:
         self.columns: dict[str, int] = {}
         self.rows: list[list[int]] = []
         self.labels: list[bool] = []
+        self.kinds: list[str] = []
+        self.folds: list[int] = []
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: Sample, fold: int) -> None:
         """Add every pair of one sample."""
         slots, own = slots_of(sample.endpoint), finding.own_words(sample.endpoint)
         seen: list[Any] = []
@@ -84,17 +86,49 @@ class Pairs:
             slot = slots[pair.slot]
             self.rows.append([self.columns.setdefault(feature, len(self.columns)) for feature in features])
             self.labels.append(is_right(pair.candidate, pair.value, slot, sample.gold.get(slot.name), sample.text))
+            self.kinds.append(kind_of(pair.candidate, slot))
+            self.folds.append(fold)
 
 
 def fit(pairs: Pairs) -> dict[str, float]:
-    """Return weights by logistic regression with a penalty on their squares: gradient descent with momentum (Adam)."""
-    counts = Counter(column for row in pairs.rows for column in row)
+    """Return weights by logistic regression, and for each kind how far they hold in domains they were not fitted on."""
+    kinds, labels, totals = np.array(pairs.kinds), np.array(pairs.labels, dtype=float), np.zeros(len(pairs.rows))
+    for fold in range(_FOLDS):
+        away = [at for at, one in enumerate(pairs.folds) if one == fold]
+        rest = [at for at, one in enumerate(pairs.folds) if one != fold]
+        learnt = _descend([pairs.rows[at] for at in rest], labels[rest])
+        totals[away] = [sum(learnt.get(column, 0.0) for column in pairs.rows[at]) for at in away]
+    names = list(pairs.columns)
+    found = {names[column]: round(value, 2) for column, value in _descend(pairs.rows, labels).items()}
+    table = {name: value for name, value in sorted(found.items()) if abs(value) >= 0.05}
+    for kind in sorted(set(pairs.kinds)):
+        these = kinds == kind
+        if labels[these].sum() >= _FEWEST:
+            slope, shift = _straighten(totals[these], labels[these])
+            table |= {f"calibration={kind}|slope": slope, f"calibration={kind}|shift": shift}
+            print(f"{kind:16} {int(labels[these].sum()):6} of {these.sum():6}, slope {slope:.2f}, shift {shift:+.2f}")
+    return table
+
+
+def _straighten(totals: Any, labels: Any) -> tuple[float, float]:
+    """Return slope and shift by which sums of weights say how often they are right: Newton's method."""
+    columns, values = np.stack([totals, np.ones(len(totals))]), np.array([1.0, 0.0])
+    for _ in range(30):
+        likely = 1 / (1 + np.exp(-(values @ columns)))
+        pull = columns @ (labels - likely) + np.array([1.0 - values[0], -values[1]])
+        curve = (columns * (likely * (1 - likely))) @ columns.T + np.eye(2)
+        values = values + np.linalg.solve(curve, pull)
+    return round(float(values[0]), 2), round(float(values[1]), 2)
+
+
+def _descend(rows_: list[list[int]], labels: Any) -> dict[int, float]:
+    """Return the weight of each column, with a penalty on squares: gradient descent with momentum (Adam)."""
+    counts = Counter(column for row in rows_ for column in row)
     kept = [column for column, count in sorted(counts.items()) if count >= _LEAST]
     places = {column: place for place, column in enumerate(kept)}
-    rows = [[places[column] for column in row if column in places] for row in pairs.rows]
+    rows = [[places[column] for column in row if column in places] for row in rows_]
     columns = np.fromiter((column for row in rows for column in row), dtype=np.int64)
     starts = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-    labels = np.array(pairs.labels, dtype=float)
     values, mean, spread = np.zeros(len(kept)), np.zeros(len(kept)), np.zeros(len(kept))
     for turn in range(1, _ROUNDS + 1):
         totals = np.bincount(starts, values[columns], len(rows))
@@ -105,9 +139,7 @@ def fit(pairs: Pairs) -> dict[str, float]:
         spread = 0.999 * spread + 0.001 * gradient**2
         rate = 0.1 * (1 - turn / _ROUNDS) + 0.002
         values -= rate * (mean / (1 - 0.9**turn)) / (np.sqrt(spread / (1 - 0.999**turn)) + 1e-9)
-    names = list(pairs.columns)
-    found = {names[column]: round(float(value), 2) for column, value in zip(kept, values, strict=True)}
-    return {name: value for name, value in sorted(found.items()) if abs(value) >= 0.05}
+    return dict(zip(kept, map(float, values), strict=True))
 
 
 def write(table: dict[str, float]) -> None:
@@ -183,9 +215,9 @@ def main() -> None:
         table = dict(weights())
     else:
         pairs, writer = Pairs(), Writer(1)
-        for template in read_templates("familiar.txt"):
+        for number, template in enumerate(read_templates("familiar.txt")):
             for sample in writer.samples(template, options.variants, 16):
-                pairs.add(sample)
+                pairs.add(sample, number % _FOLDS)
         spent = f"{time.process_time() - begun:.0f} s"
         print(f"{len(pairs.rows)} pairs, {sum(pairs.labels)} right, {len(pairs.columns)} features, {spent}")
         table = fit(pairs)

@@ -100,6 +100,7 @@ class Writer:
         self._source = random.Random(seed)
         rows = (line.split(": ", 1) for line in (HERE / "fillers.txt").read_text("utf-8").splitlines() if line)
         self._fillers = {name: values.split("; ") for name, values in rows}
+        self._templates = read_templates("familiar.txt")
         self._places = sorted(name for name in listed("places", "names.txt") if len(name) > 3)
         self._first = sorted(listed("first", "names.txt"))
 
@@ -116,7 +117,7 @@ class Writer:
         bare, styled = source.random() < 0.3, source.random() < 0.2
         for parameter in template.parameters:
             free = [name for name in parameter.names if name not in taken]
-            drop = source.random() < (0.08 if parameter.required else 0.15)
+            drop = source.random() < (0.16 if parameter.required else 0.25)
             name = "" if drop or not free else source.choice(free if source.random() < 0.6 else free[:1])
             taken.add(name)
             if name and styled:
@@ -164,6 +165,7 @@ class Writer:
         count = min(len(usable), source.choice([0, 0, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5]))
         weighted = sorted(usable, key=lambda at: source.random() * (0.6 if template.parameters[at].required else 1.0))
         chosen = weighted[:count]
+        stray = self._stray(template) if source.random() < 0.1 else ""
         if source.random() < 0.7:
             chosen.sort()
         else:
@@ -173,7 +175,7 @@ class Writer:
             text = f"{source.choice(self._fillers['opening'])} {text}"
         text = text[0].upper() + text[1:]
         if source.random() < 0.2:
-            text = f"{source.choice(self._fillers['before'])} {text}"
+            text = f"{self._aside('before')} {text}"
         gold: dict[str, Gold] = {}
         for place, at in enumerate(chosen):
             parameter, name = template.parameters[at], names[at]
@@ -190,13 +192,32 @@ class Writer:
             if not found.spans:
                 gold[name] = found
             text += words
+        text += stray and f" {stray}"
         gold.pop("", None)
         if source.random() < 0.3:
-            text += source.choice([", ", ". ", " "]) + source.choice(self._fillers["noise"])
+            text += source.choice([", ", ". ", " "]) + self._aside("noise")
         text += source.choice(["", "", ".", ".", "?", "!"])
         if source.random() < 0.35:
             text = text.lower()
         return Sample(text, endpoint, gold)
+
+    def _aside(self, kind: str) -> str:
+        """Return words that say nothing about the request, though they may contain a name, a number or a date."""
+        return _HOLE.sub(lambda hole: "".join(self._fill(hole[1])[::-1]), self._source.choice(self._fillers[kind]))
+
+    def _stray(self, template: Template) -> str:
+        """Return a wish that the endpoint has no parameter for: one of another endpoint, with another kind of value."""
+        taken = {kind for one in template.parameters for variant in one.variants for kind in _HOLE.findall(variant)}
+        other = self._source.choice(self._templates)
+        usable = [
+            one
+            for one in other.parameters
+            if one.variants and taken.isdisjoint(_HOLE.findall("".join(one.variants))) and one.type.startswith("str")
+        ]
+        if not usable or other.path == template.path:
+            return ""
+        parameter = self._source.choice(usable)
+        return self._segment(parameter, parameter.names[0])[0]
 
     def _segment(self, parameter: Parameter, name: str) -> tuple[str, Gold]:
         """Return the words of one parameter with the places of its values."""

@@ -21,6 +21,8 @@ PICKS: Final = ("all", "first", "only")
 """Which elements of a list are taken. `first` and `only` make the composition fail if there is none, `only` also if
 there are several.
 """
+REDUCTIONS: Final = ("count", "sum", "min", "max", "average")
+"""What is made of a list. Elements without a value do not count; of none there is only a count and a sum."""
 _DEEPEST: Final = 8  # maximum number of sources inside each other
 
 
@@ -44,7 +46,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A value, and in this order: its `default`, the rows to keep, their order, how many, which, and their shape."""
+    """A value, and in this order: its `default`, the rows to keep, their order, how many, which, their shape or sum."""
 
     kind: str
     value: Any = ""
@@ -59,6 +61,7 @@ class Source:
     limit: Source | None = None
     pick: str = "all"
     get: str = ""  # path inside the picked element, or inside each
+    reduce: str = ""  # one of REDUCTIONS; empty to keep the list
     select: Mapping[str, Source] | None = None
     """Shape of the picked element, or of each: its new fields. None to keep it as it is.
 
@@ -68,7 +71,7 @@ class Source:
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {"kind": self.kind, "value": self.value}
-        for name in ("default", "get"):
+        for name in ("default", "get", "reduce"):
             if getattr(self, name):
                 data[name] = getattr(self, name)
         if self.where:
@@ -157,8 +160,11 @@ def _read(table: Table, depth: int) -> Source:
         limit=_read_short(table, "limit", (int,), depth + 1),
         pick=table.choice("pick", PICKS) or "all",
         get=table.text("get") or "",
+        reduce=table.choice("reduce", REDUCTIONS) or "",
         select=None if selected is None else _read_members(selected, depth + 1),
     )
+    if source.reduce and (source.pick != "all" or source.select is not None):
+        table.wrong("reduce", "alone: it makes one value of a list, without `pick` and `select`", source.reduce)
     table.finish()
     return source
 

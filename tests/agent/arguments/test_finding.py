@@ -58,6 +58,8 @@ TABLE = endpoint(
     {"party_size": {"type": "integer", "minimum": 1, "maximum": 12}, "when": MOMENT}, "party_size", "when",
     party_size=["number of guests", "for N people", "N covers"],
 )  # fmt: skip
+BOTH = endpoint("RESERVE", "/seat", "Reserve a table.", {"date": DAY, "time": TEXT}, "date", "time")
+BASKET = endpoint("ORDER", "/groceries", "Order groceries.", {"items": {"type": "array", "items": TEXT}}, "items")
 MONEY = endpoint(
     "TRANSFER", "/money", "Move money between accounts.",
     {
@@ -111,6 +113,11 @@ def find(instruction: str, of: Endpoint) -> Arguments:
     (ROOM, "Book room 12 from 3 to 5 December", {"room_id": "12", "arrival": "2026-12-03", "departure": "2026-12-05"}),
     (TABLE, "A table for four on Friday at 7pm, please", {"party_size": 4, "when": "2026-11-20T19:00:00+01:00"}),
     (TABLE, "Reserve on Friday for 2 people at 7pm", {"party_size": 2, "when": "2026-11-20T19:00:00+01:00"}),
+    (BOTH, "A table on Friday at 7pm", {"date": "2026-11-20", "time": "19:00"}),
+    (ROOM, "Book room A12 for three nights from Friday",
+     {"room_id": "A12", "arrival": "2026-11-20", "departure": "2026-11-23"}),
+    (BASKET, "order apples, pears and two lemons", {"items": ["apples", "pears", "two lemons"]}),
+    (BASKET, "buy coffee and milk", {"items": ["coffee", "milk"]}),
     (MONEY, "Send 25.50 euros to Maria Keller urgently",
      {"amount_cents": 2550, "currency": "EUR", "urgent": True, "beneficiary": "Maria Keller"}),
     (ORDER, "Create an order for the customer Jane Miller with the email jane@acme.example",

@@ -15,6 +15,7 @@ from tests.console import BOOK, FIND, WEB, Mounted
 from tests.service import echo, make_endpoint
 
 from bespeak.app.server.settings import plan_settings
+from bespeak.contract.policy import Policies
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.state.store.settings import MEMORY
@@ -197,6 +198,14 @@ async def test_a_filter_counts_and_shows_only_what_it_admits() -> None:
         console.bench.send("BOOK", "/rooms")
         report = await asyncio.wait_for(reports.get(), 10)
     assert (report["seen"], report["shown"][0]["gate"]) == (1, "route")
+
+
+async def test_a_262_is_shown_with_the_gate_of_its_condition() -> None:
+    console = Mounted(policies=Policies(scope_required_for_invocation=True))
+    async with watching(console, "status=262") as reports:
+        console.bench.send("FIND", "/rooms")
+        report = await asyncio.wait_for(reports.get(), 10)
+    assert report["shown"][0]["gate"] is not None
 
 
 async def test_without_a_page_that_watches_no_exchange_is_looked_at() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import rows as cases
 from tests.extensions.negotiation.definitions import SEMANTIC, definition, fields
 from tests.extensions.negotiation.negotiating import negotiating
 from tests.service import AGENT, Reply, make_endpoint
@@ -86,6 +87,43 @@ async def test_filter_over_a_list_is_composed() -> None:
         assert "LIST /rooms" in str(approved.json["plan"])
         found = await bench.send("FIND", "/rooms/cheap", {"max_price": 100})
         assert found.json == {"rooms": [{"room_id": "1", "price": 50}]}
+
+
+async def test_short_form_without_an_output_is_answered_with_that_of_the_nearest_endpoint() -> None:
+    async with negotiating(*HOTEL, recipes=()) as bench:
+        short = {"name": "FIND", "path": "/rooms/cheap", "parameters": {"max_price": "number"}}
+        offered = await propose(bench, short)
+        assert (offered.status, offered.json["reason"]) == (463, "ambiguous")
+        assert "does not say which fields" in offered.json["explanation"]
+        counter = offered.json["counter_proposal"]
+        assert counter["output_schema"] == ROOMS.output_schema
+        assert (await propose(bench, counter)).status == 263
+        found = await bench.send("FIND", "/rooms/cheap", {"max_price": 100})
+        assert found.json == {"rooms": [{"room_id": "1", "price": 50}]}
+
+
+async def test_list_at_the_top_level_is_offered_as_a_field() -> None:
+    async with negotiating(*HOTEL, recipes=()) as bench:
+        listed = {"type": "array", "items": CHEAP["output_schema"]["properties"]["rooms"]["items"]}
+        offered = await propose(bench, {**CHEAP, "output_schema": listed})
+        assert (offered.status, offered.json["reason"]) == (463, "ambiguous")
+        assert offered.json["counter_proposal"]["output_schema"]["properties"]["rooms"] == listed
+
+
+@cases(
+    "output, status",
+    (rows("rooms", room_id=TEXT), 263),
+    (rows("rooms", room_id=TEXT, price=NUMBER), 263),
+    (rows("rooms", room_id=TEXT, size=NUMBER), 463),
+    (rows("rooms", room_id=NUMBER), 463),
+)
+async def test_existing_endpoint_is_the_answer_if_it_yields_what_is_wanted(output: Any, status: int) -> None:
+    async with negotiating(*HOTEL, recipes=()) as bench:
+        proposed = definition(method="LIST", path="/rooms", input_schema=fields(), output_schema=output)
+        answered = await propose(bench, proposed)
+        assert answered.status == status, answered.json
+        if status == 263:
+            assert answered.json["output_schema"] == ROOMS.output_schema
 
 
 @pytest.mark.requirement("API-10.4-3")

@@ -90,6 +90,15 @@ async def test_rejected_proposal_is_answered_again_and_an_ended_one_410(bench: S
     assert (await bench.send("QUERY", f"/proposals/{approved.json['proposal_id']}")).told("state") == (410, "released")
 
 
+async def test_an_agent_lists_its_own_proposals_newest_first(bench: StatefulBench) -> None:
+    sent = [await bench.send("PROPOSE", "/", one) for one in (definition(), lodgings())]
+    await bench.send("PROPOSE", "/", lodgings(), agent=OTHER)
+    listed = (await bench.send("QUERY", "/proposals")).json["proposals"]
+    assert {one["proposal_id"] for one in listed} == {one.json["proposal_id"] for one in sent}
+    assert {one["state"] for one in listed} == {"rejected", "approved"}
+    assert [one["created"] for one in listed] == sorted((one["created"] for one in listed), reverse=True)
+
+
 async def test_proposal_of_another_agent_is_as_if_it_did_not_exist(bench: StatefulBench) -> None:
     proposal_id = (await bench.send("PROPOSE", "/", lodgings())).json["proposal_id"]
     other = await bench.send("QUERY", f"/proposals/{proposal_id}", agent=OTHER)

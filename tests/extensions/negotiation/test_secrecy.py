@@ -10,7 +10,7 @@ from tests.extensions.negotiation.definitions import SEMANTIC, definition, field
 from tests.extensions.negotiation.negotiating import given as proposed
 from tests.extensions.negotiation.negotiating import negotiating
 from tests.extensions.negotiation.test_composing import NUMBER, STAYS, TEXT, rows
-from tests.service import Reply, make_endpoint
+from tests.service import Reply, echo, make_endpoint
 from tests.stateful import StatefulBench
 
 from bespeak.contract.handler import Refusal
@@ -157,3 +157,13 @@ async def test_internal_step_that_waits_for_a_confirmation_is_not_named() -> Non
         case_id = waiting.error["confirmation_id"]
         await bench.store.do(DecideCase(case_id, "accepted", "operator:desk", "att-1", kinds=("confirmation",)))
         assert (await bench.send(*call, **HELD, confirmation_id=case_id)).status == 200
+
+
+async def test_output_of_an_internal_endpoint_is_not_offered_for_a_short_form() -> None:
+    ledger = make_endpoint("FETCH", "/ledgers", echo, output=fields("secret_balance"), scopes=("ledgers:read",))
+    hidden = replace(ledger, internal=True)
+    async with negotiating(hidden, recipes=(), internal=("FETCH /ledgers",)) as bench:
+        short = {"name": "FETCH", "path": "/ledgers/summary"}
+        refused = await bench.send("PROPOSE", "/", short, authority_scope="ledgers:read")
+        assert refused.status == 463
+        assert "secret_balance" not in str(refused.json)

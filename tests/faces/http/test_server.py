@@ -450,6 +450,19 @@ async def test_parts_arrive_as_they_are_sent_and_the_next_request_is_answered_af
         assert app.body == b'{"a": 1}'
 
 
+@pytest.mark.parametrize("number", [204, 304])
+async def test_a_response_of_an_application_that_has_no_body_has_no_chunk_either(number: int) -> None:
+    async def app(_: Scope, __: Receive, send: Send) -> None:
+        await send({**START, "status": number})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with serving(streamed={"/none": app}) as web, web.line() as line:
+        line.send(b"GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n" + post("/room:book", {"room_id": "12"}))
+        head = await line._reader.readuntil(b"\r\n\r\n")
+        assert b"chunked" not in head
+        assert (await line.answer()).json == {"room_id": "12"}
+
+
 async def test_a_response_has_a_length_or_is_ended_by_the_end_of_the_connection() -> None:
     async def app(_: Scope, __: Receive, send: Send) -> None:
         await send({**START, "headers": [(b"content-length", b"5")]})

@@ -55,6 +55,15 @@ def read(source: Source, element: Any = None) -> Any:
         captured("rooms.items", limit=constant(1), select={"n": item("id"), "at": given("city")}),
         [{"n": 1, "at": "Riga"}],
     ),
+    # A list without values has a count and a sum.
+    (captured("rooms.items", reduce="count"), 3),
+    (captured("rooms.items", get="id", reduce="count"), 2),
+    (captured("rooms.items.id", reduce="sum"), 3),
+    (captured("rooms.items.id", reduce="average"), 1.5),
+    (captured("rooms.items.tags", reduce="max"), "c"),
+    (captured("rooms.items", where=(Condition(left=item("id"), right=constant(9)),), get="id", reduce="sum"), 0),
+    (captured("rooms.items", where=(Condition(left=item("id"), right=constant(9)),), get="id", reduce="min"), MISSING),
+    (captured("halls.items", reduce="count"), MISSING),
     (given("guest", select={"who": item("name"), "age": item("age")}), {"who": "Ann"}),
     (given("town", select={"who": item("name")}), MISSING),
 )
@@ -218,3 +227,16 @@ def test_elements_are_indexed_anew_for_new_outputs_and_rows_of_a_run_bounded() -
     scope.spend(MOST_ROWS)
     with pytest.raises(UnmetError, match="comparisons"):
         scope.spend(1)
+
+
+@rows(
+    "values, way",
+    ([1, "a"], "sum"),
+    ([True], "average"),
+    ([1, "a"], "min"),
+    ([1e308, 1e308], "sum"),
+    ([10**400], "average"),
+)
+def test_what_is_not_a_number_is_not_added_up(values: list[Any], way: str) -> None:
+    with pytest.raises(UnmetError, match="list"):
+        read(Source(kind="constant", value=values, reduce=way))

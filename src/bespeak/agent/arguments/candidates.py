@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -19,52 +20,12 @@ _MOST_MATCHES: Final = 60
 _LONGEST_PHRASE: Final = 6
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*|[^\w\s]|_+")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_UNTIL: Final = frozenset({"to", "until", "till", "through"})
 _SENTENCE_END: Final = frozenset(".!?;")
 _INNER: Final = frozenset(["of", "the", "and", "&", "de", "la", "le", "del", "von", "van", "der", "al"])
-_TAIL_WORDS: Final = frozenset(
-    [
-        "saying",
-        "says",
-        "say",
-        "that",
-        "about",
-        "regarding",
-        "concerning",
-        "re",
-        "reading",
-        "because",
-        "called",
-        "named",
-        "titled",
-    ]
-)
 
-
-_PRONOUNS: Final = frozenset(("i", "i'm", "i'd", "i'll", "i've", "i’m", "i’d", "i’ll", "i’ve"))
 _OTHERS: Final = frozenset(("date", "time", "datetime", "money", "email", "url", "duration", "quoted", "phone"))
 """Kinds of mentions that are not a part of a name or phrase."""
-
-
-_NOT_ONE: Final = frozenset(
-    [
-        "way",
-        "of",
-        "more",
-        "another",
-        "that",
-        "who",
-        "which",
-        "thing",
-        "day",
-        "time",
-        "question",
-        "is",
-        "was",
-        "with",
-        "in",
-    ]
-)
-"""Words after "one" where it does not count."""
 
 
 class Token(NamedTuple):
@@ -117,10 +78,9 @@ def read(instruction: str, slots: Sequence[Slot], own: frozenset[str], *, now: d
     ]
     names = frozenset(word for slot in slots for word in slot.words if len(word) > 2)
     reading = Reading(text, tokens, [], [""] * len(tokens), names)
-    places = _Places(tokens)
     mentions = find_mentions(text, now=now, order=order)[:MOST]
     for mention in mentions:
-        _add_mention(reading, places, mention, mentions)
+        _add_mention(reading, mention, mentions)
     wide = related(own)
     general = [*_names(reading), *_phrases(reading), *_modifiers(reading, wide | names), *_objects(reading, wide)]
     seen: set[tuple[int, int]] = set()
@@ -133,47 +93,31 @@ def read(instruction: str, slots: Sequence[Slot], own: frozenset[str], *, now: d
     return reading
 
 
-class _Places:
-    """Tokens by their characters."""
-
-    def __init__(self, tokens: list[Token]) -> None:
-        self._tokens = tokens
-        self._starts = {token.start: index for index, token in enumerate(tokens)}
-
-    def span(self, start: int, end: int) -> tuple[int, int]:
-        first = self._starts.get(start)
-        if first is None:
-            first = next((index for index, token in enumerate(self._tokens) if token.end > start), len(self._tokens))
-        last = first
-        while last < len(self._tokens) and self._tokens[last].start < end:
-            last += 1
-        return first, last
-
-
-def _add_mention(reading: Reading, places: _Places, mention: Mention, mentions: Sequence[Mention]) -> None:
+def _add_mention(reading: Reading, mention: Mention, mentions: Sequence[Mention]) -> None:
     if mention.kind == "range":
         # Its ends are mentions of their own, unless they are not named: "this weekend".
         if any(one is not mention and mention.start <= one.start and one.end <= mention.end for one in mentions):
             return
+        is_end = _word_at(reading, bisect_right(reading.tokens, mention.start, key=lambda one: one.end) - 1) in _UNTIL
         for edge, value in zip(("from", "to"), mention.value, strict=True):
-            kind = "datetime" if isinstance(value, datetime) else "date" if isinstance(value, date) else ""
-            if kind:
-                _add_mention(reading, places, replace(mention, kind=kind, value=value, edge=edge), ())  # type: ignore[arg-type]
+            if isinstance(value, date) and (edge == "to" or not is_end):
+                kind: Any = "datetime" if isinstance(value, datetime) else "date"
+                _add_mention(reading, replace(mention, kind=kind, value=value, edge=edge), ())  # type: ignore[arg-type]
         return
-    first, last = places.span(mention.start, mention.end)
-    after = reading.tokens[last].lower if last < len(reading.tokens) else ""
+    first = bisect_right(reading.tokens, mention.start, key=lambda token: token.end)
+    last = bisect_left(reading.tokens, mention.end, key=lambda token: token.start)
+    said = reading.text[mention.start : mention.end].lower()
+    if mention.kind == "number" and said == "one" and _word_at(reading, last) in listed("behind-one"):
+        return
     if mention.kind == "number" and _word_at(reading, first) in ("one-way", "one-time", "one-off"):
         return
-    if mention.kind == "number" and reading.text[mention.start : mention.end].lower() == "one" and after in _NOT_ONE:
-        return
-    for index in range(first, last):
-        reading.taken[index] = mention.kind
+    reading.taken[first:last] = [mention.kind] * (last - first)
     amount = (mention.certainty, mention.unit, mention.edge)
     reading.candidates.append(Candidate(mention.kind, mention.value, mention.start, mention.end, first, last, *amount))
 
 
-def _word_at(reading: Reading, first: int) -> str:
-    return reading.tokens[first].lower if first < len(reading.tokens) else ""
+def _word_at(reading: Reading, at: int) -> str:
+    return reading.tokens[at].lower if at < len(reading.tokens) else ""
 
 
 def _made(reading: Reading, kind: str, first: int, last: int, part: bool = False) -> Candidate:
@@ -208,7 +152,7 @@ def _end_of_name(reading: Reading, first: int) -> int:
     """Return the end of a run of capitalised words; up to two small words may stand inside: Book of the Dead."""
     tokens, last = reading.tokens, first + 1
     while last < len(tokens) and last - first < 8:
-        if reading.taken[last] in _OTHERS or tokens[last].lower in _PRONOUNS:
+        if reading.taken[last] in _OTHERS or tokens[last].lower in listed("pronouns"):
             break
         inner = next((at for at in range(last, min(last + 3, len(tokens))) if tokens[at].lower not in _INNER), last)
         if inner >= len(tokens) or not _is_capital(tokens[inner]):
@@ -227,7 +171,7 @@ def _start_of_name(tokens: list[Token], first: int, last: int) -> int | None:
         start += 1
         while start < last and tokens[start].lower in listed("fillers"):
             start += 1
-    while start < last and tokens[start].lower in _PRONOUNS:
+    while start < last and tokens[start].lower in listed("pronouns"):
         start += 1
     alone = opens and last - first == 1 and not name_class(tokens[first].text)
     return None if start >= last or alone else start
@@ -237,16 +181,12 @@ def _is_small(token: Token) -> bool:
     return any(token.lower in listed(section) for section in ("verbs", "stops", "prepositions", "fillers"))
 
 
-_WORDS_TOO: Final = frozenset({"nice", "us", "la", "york", "turkey", "orange", "essen", "cork"})
-"""Places that are common words if they are not capitalised."""
-
-
 def _listed_places(reading: Reading) -> Iterator[Candidate]:
     tokens, index = reading.tokens, 0
     while index < len(tokens):
         for size in range(min(4, len(tokens) - index), 0, -1):
             name = " ".join(token.lower for token in tokens[index : index + size])
-            common = len(name) <= 3 or name in _WORDS_TOO
+            common = len(name) <= 3 or name in listed("words-too")
             if name in listed("places", "names.txt") and (not common or _is_capital(tokens[index])):
                 yield _made(reading, "name", index, index + size)
                 index += size - 1
@@ -260,9 +200,9 @@ def _phrases(reading: Reading) -> Iterator[Candidate]:
     for index, token in enumerate(tokens):
         behind = token.text in (":", "=") or token.lower in ("is", "be", "are", "am", "i'm")
         named = index > 0 and any(one.stem in reading.names for one in tokens[max(index - 2, 0) : index])
-        if token.lower in _TAIL_WORDS or token.text == ":" or (behind and named):
+        if token.lower in listed("speech") or token.text == ":" or (behind and named):
             yield from _tails(reading, index + 1, "tail")
-        elif token.lower in ("to", "must") and index + 1 < len(tokens) and tokens[index + 1].lower in listed("verbs"):
+        elif token.lower in ("to", "must") and _word_at(reading, index + 1) in listed("verbs"):
             yield from _tails(reading, index + 1, "task")
         if behind or token.lower in listed("prepositions") or token.stem in reading.names:
             yield from _phrase_at(reading, index + 1)
@@ -271,21 +211,11 @@ def _phrases(reading: Reading) -> Iterator[Candidate]:
 def _tails(reading: Reading, first: int, kind: str) -> Iterator[Candidate]:
     """Yield the rest of a sentence, and what there is of it before a comma or the name of a slot."""
     tokens = reading.tokens
-    if first < len(tokens) and tokens[first].lower in ("that", "of"):
-        first += 1
+    first += _word_at(reading, first) in ("that", "of")
     last = next((at for at in range(first, len(tokens)) if tokens[at].text in _SENTENCE_END), len(tokens))
-    cut = next(
-        (at for at in range(first + 1, last) if tokens[at].text == "," or tokens[at].stem in reading.names), last
-    )
-    while (
-        cut < last
-        and cut > first
-        and (
-            tokens[cut - 1].lower in listed("prepositions")
-            or tokens[cut - 1].lower in listed("fillers")
-            or tokens[cut - 1].lower == "and"
-        )
-    ):
+    cuts = (at for at in range(first + 1, last) if tokens[at].text == "," or tokens[at].stem in reading.names)
+    cut = next(cuts, last)
+    while first < cut < last and tokens[cut - 1].lower in listed("prepositions") | listed("fillers") | {"and"}:
         cut -= 1
     for end in dict.fromkeys((last, cut)):
         if end > first:
@@ -319,12 +249,20 @@ def _end_of_phrase(reading: Reading, first: int, most: int) -> int:
 
 
 def _longer(reading: Reading, kind: str, first: int, last: int, joints: tuple[str, ...]) -> Iterator[Candidate]:
-    """Yield a phrase with the one that a small word joins to it: glass of water."""
+    """Yield a phrase with the one that a small word joins to it (glass of water), and the rest of a list."""
     if _word_at(reading, last) in joints:
         begin = _skip_fillers(reading.tokens, last + 1)
         further = _end_of_phrase(reading, begin, max(first + 9 - begin, 0))
         if further > begin:
             yield _made(reading, kind, first, further, kind == "object")
+    for _ in range(9):
+        begin = last
+        while _word_at(reading, begin) in listed("between-too"):
+            begin += 1
+        last = _end_of_phrase(reading, begin, 3) if begin > last else begin
+        if last <= begin or _word_at(reading, begin) in listed("verbs"):
+            return
+        yield _made(reading, kind, begin, last, True)
 
 
 def _continues(reading: Reading, index: int) -> bool:
@@ -333,33 +271,26 @@ def _continues(reading: Reading, index: int) -> bool:
         return False
     if not token.is_word:
         return token.text in ("'", "’", "&", "/", "+", "#", "@")
-    return (
-        token.lower not in listed("prepositions")
-        and token.lower not in listed("stops")
-        and token.lower not in listed("time-words")
-    )
+    return not any(token.lower in listed(section) for section in ("prepositions", "stops", "time-words"))
 
 
 def _modifiers(reading: Reading, own: frozenset[str]) -> Iterator[Candidate]:
     """Yield the words before a noun of the contract: "an Italian restaurant"."""
-    tokens = reading.tokens
+    tokens, verbs = reading.tokens, listed("verbs")
     for index, token in enumerate(tokens):
         if not token.is_word or token.stem not in own or index == 0:
             continue
         first = index
         while first > 0 and index - first < 4 and _continues(reading, first - 1) and tokens[first - 1].is_word:
             before = tokens[first - 1]
-            if (
-                before.lower in listed("fillers")
-                or before.stem in own
-                or (before.lower in listed("verbs") and not _is_capital(before))
-            ):
+            is_verb = before.lower in verbs and not _is_capital(before)
+            if is_verb or before.lower in listed("fillers") or before.stem in own:
                 break
             first -= 1
         if first < index:
             yield _made(reading, "modifier", first, index)
-            if index - first > 1:
-                yield _made(reading, "modifier", index - 1, index, True)
+        if first < index - 1:
+            yield _made(reading, "modifier", index - 1, index, True)
         if token.stem not in reading.names:  # "room 12", "order A-17": what follows the noun
             yield from _phrase_at(reading, index + 1)
 
@@ -423,7 +354,8 @@ def _matches(
             if last is not None:
                 told = _flagged(reading, value, first, last) if kind == "flag" else value
                 start, end = reading.tokens[first].start, reading.tokens[last - 1].end
-                yield Candidate(kind, told, start, end, first, last, slot=number, match=weight)
+                match = "exact" if reading.taken[first] == "money" and "currency" in slot.name.lower() else weight
+                yield Candidate(kind, told, start, end, first, last, slot=number, match=match)
 
 
 _WEAK: Final = frozenset(("part", "head", "synonym"))
@@ -477,58 +409,38 @@ def _flagged(reading: Reading, value: Any, first: int, last: int) -> Any:
 
 def _fuzzy(reading: Reading, slot: Slot, number: int) -> Iterator[Candidate]:
     """Yield a listed value that a word of the instruction almost spells."""
-    words = [(at, token) for at, token in enumerate(reading.tokens) if len(token.stem) > 4][:100]
+    words = [(at, one) for at, one in enumerate(reading.tokens) if len(one.stem) > 4][:100]
     for phrase in slot.phrases[:60]:
         name = phrase.words[0]
         if phrase.weight != "exact" or len(phrase.words) > 1 or len(name) < 5:
             continue
-        for at, token in words:
-            near = abs(len(token.stem) - len(name)) <= 1 and token.stem[0] == name[0]
-            if near and token.lower not in listed("verbs") and _one_slip(token.stem, name):
-                yield Candidate("choice", phrase.value, token.start, token.end, at, at + 1, slot=number, match="fuzzy")
+        for at, one in words:
+            if one.stem[0] == name[0] and one.lower not in listed("verbs") and _is_slip(one.stem, name):
+                yield Candidate("choice", phrase.value, one.start, one.end, at, at + 1, slot=number, match="fuzzy")
 
 
-def _one_slip(one: str, other: str) -> bool:
+def _is_slip(one: str, other: str) -> bool:
     """Return True if one letter is missing, added, changed or swapped with the next."""
-    if len(one) > len(other):
-        one, other = other, one
-    at = next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
-    if len(one) < len(other):
-        return one[at:] == other[at + 1 :]
-    return one[at + 1 :] == other[at + 1 :] or (
-        one[at : at + 2] == other[at : at + 2][::-1] and one[at + 2 :] == other[at + 2 :]
+    at = next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )
+    swapped = one[at : at + 2] == other[at : at + 2][::-1] and one[at + 2 :] == other[at + 2 :]
+    return swapped or one[at + 1 :] in (other[at + 1 :], other[at:]) or one[at:] == other[at + 1 :]
 
 
 def _mark_hint(reading: Reading, number: int, start: int, end: int) -> None:
     """Add what stands at the place of a hint's value: the candidate that begins there, else the words."""
     inside = [one for one in reading.candidates if one.start == start and one.end <= end + 20 and one.slot < 0]
-    first = next((at for at, token in enumerate(reading.tokens) if token.start >= start), None)
     if inside:
         best = max(inside, key=lambda one: (one.kind not in ("phrase", "object", "modifier"), one.end))
-        reading.candidates.append(
-            Candidate(
-                best.kind,
-                best.value,
-                best.start,
-                best.end,
-                best.first,
-                best.last,
-                best.certainty,
-                best.unit,
-                best.edge,
-                number,
-                "hint",
-            )
-        )
-    elif first is not None:
-        last = first
-        while last < len(reading.tokens) and reading.tokens[last].start < end and _continues(reading, last):
-            last += 1
-        if last > first:
-            made = _made(reading, "phrase", first, last)
-            made.slot, made.match = number, "hint"
-            reading.candidates.append(made)
+        reading.candidates.append(replace(best, slot=number, match="hint"))
+        return
+    first = next((at for at, token in enumerate(reading.tokens) if token.start >= start), len(reading.tokens))
+    last = first
+    while last < len(reading.tokens) and reading.tokens[last].start < end and _continues(reading, last):
+        last += 1
+    if last > first:
+        reading.candidates.append(replace(_made(reading, "phrase", first, last), slot=number, match="hint"))
 
 
 @lru_cache(maxsize=4096)

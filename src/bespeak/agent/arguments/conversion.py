@@ -15,7 +15,8 @@ from bespeak.agent.arguments.slots import Slot
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.validation import Validator, compile_schema, shorten
 
-_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "night": 86_400, "week": 604_800}
+_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "night": 86_400, "week": 604_800,
+                   "month": 2_592_000, "year": 31_536_000}  # fmt: skip
 _NUMERIC: Final = frozenset({"number", "money", "percent", "quantity", "duration"})
 _TEMPORAL: Final = frozenset({"date", "time", "datetime"})
 _TEXTUAL: Final = frozenset({"name", "phrase", "modifier", "object", "tail", "task", "quoted"})
@@ -58,18 +59,24 @@ def convert(candidate: Candidate, slot: Slot, now: datetime) -> Converted | None
 def _forms(candidate: Candidate, slot: Slot, now: datetime) -> Iterator[Any]:
     """Yield the forms of a value, the likeliest first; the schema decides."""
     kind, value = candidate.kind, candidate.value
+    day = value.date() if isinstance(value, datetime) else value if isinstance(value, date) else None
+    clock = value.timetz() if isinstance(value, datetime) else value if isinstance(value, time) else None
     match slot.family:
-        case "number":
-            if kind in _NUMERIC:
-                yield from _numbers(candidate, slot)
-            elif kind == "date" and slot.schema.get("type") == "integer" and "year" in slot.words:
-                yield _moment(value).year
-        case "date" if kind in ("date", "datetime"):
-            yield from _dates(_moment(value), slot)
-        case "time" if kind in ("time", "datetime"):
-            yield from _times(_clock(value), slot, now)
-        case "datetime" if kind in _TEMPORAL:
-            yield from _datetimes(kind, value, slot, now)
+        case "number" if kind in _NUMERIC:
+            yield from _numbers(candidate, slot)
+        case "number" if day and slot.schema.get("type") == "integer" and "year" in slot.words:
+            yield day.year
+        case "date" if day:
+            yield from _dates(day, slot)
+        case "time" if clock:
+            yield from _times(clock.replace(tzinfo=None), slot, now)
+        case "datetime" if day or clock:
+            moment = datetime.combine(day or now.date(), clock or time(), (clock and clock.tzinfo) or now.tzinfo)
+            if day is None and moment < now:
+                moment += timedelta(days=1)
+            yield moment.isoformat(timespec="seconds")
+            yield moment.replace(tzinfo=None).isoformat(timespec="seconds")
+            yield moment.strftime("%Y-%m-%d %H:%M")
         case "duration" if kind == "duration":
             yield _iso_duration(value)
         case "text":
@@ -78,22 +85,9 @@ def _forms(candidate: Candidate, slot: Slot, now: datetime) -> Iterator[Any]:
             return
 
 
-def _moment(value: Any) -> date:
-    if isinstance(value, str):
-        value = datetime.fromisoformat(value)
-    return value.date() if isinstance(value, datetime) else value
-
-
-def _clock(value: Any) -> time:
-    if isinstance(value, str):
-        value = time.fromisoformat(value)
-    return value.timetz().replace(tzinfo=None) if isinstance(value, datetime) else value
-
-
 def _dates(day: date, slot: Slot) -> Iterator[str]:
     described = slot.description.lower()
-    named = [layout for words, layout in _LAYOUTS if words in described]
-    for layout in [*named, *([] if named else ["%Y-%m-%d"])]:
+    for layout in [layout for words, layout in _LAYOUTS if words in described] or ["%Y-%m-%d"]:
         yield day.strftime(layout)
     if "pattern" in slot.schema:
         yield from (day.strftime(layout) for _, layout in _LAYOUTS)
@@ -101,8 +95,7 @@ def _dates(day: date, slot: Slot) -> Iterator[str]:
 
 def _times(clock: time, slot: Slot, now: datetime) -> Iterator[str]:
     if slot.schema.get("format") == "time":
-        zoned = datetime.combine(now.date(), clock, now.tzinfo)
-        yield zoned.timetz().isoformat("seconds")
+        yield datetime.combine(now.date(), clock, now.tzinfo).timetz().isoformat("seconds")
         yield clock.isoformat("seconds")
         return
     yield clock.isoformat("minutes")
@@ -111,65 +104,29 @@ def _times(clock: time, slot: Slot, now: datetime) -> Iterator[str]:
         yield f"{(clock.hour - 1) % 12 + 1}:{clock:%M %p}"
 
 
-def _datetimes(kind: str, value: Any, slot: Slot, now: datetime) -> Iterator[str]:
-    if kind == "datetime":
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-    elif kind == "time":
-        moment = datetime.combine(now.date(), _clock(value), now.tzinfo)
-        if moment < now:
-            moment += timedelta(days=1)
-    else:
-        moment = datetime.combine(_moment(value), time(), now.tzinfo)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=now.tzinfo)
-    yield moment.isoformat(timespec="seconds")
-    yield moment.replace(tzinfo=None).isoformat(timespec="seconds")
-    yield moment.strftime("%Y-%m-%d %H:%M")
-
-
 def _numbers(candidate: Candidate, slot: Slot) -> Iterator[int | float]:
-    value: Any = candidate.value
-    kind = candidate.kind
-    if kind == "duration":
-        value = _in_units(candidate, slot)
-    if isinstance(value, bool) or value is None:
+    value = _in_units(candidate, slot) if candidate.kind == "duration" else candidate.value
+    if value is None or not abs(float(value)) < 1e15:
         return
-    number = float(value)
-    if not abs(number) < 1e15:
-        return
+    number, top = float(value), slot.schema.get("maximum")
     if "minor" in slot.units and "major" not in slot.units and "money" in slot.roles + slot.hinted:
         number = float(round(number * 100))
-    top = slot.schema.get("maximum")
-    if kind == "percent" and isinstance(top, int | float) and top <= 1:
+    if candidate.kind == "percent" and isinstance(top, int | float) and top <= 1:
         number /= 100
-    if number.is_integer():
-        yield int(number)
-    else:
-        yield round(number, 9)
+    yield int(number) if number.is_integer() else round(number, 9)
 
 
 def _in_units(candidate: Candidate, slot: Slot) -> float | None:
     """Return a duration in the unit that the slot names, else in its own."""
-    value, said = candidate.value, candidate.unit.removesuffix("s")
-    if not isinstance(value, timedelta):
-        return None
-    seconds = value.total_seconds()
-    months = {"month": 30 * 86_400, "year": 365 * 86_400}
-    named = [unit for unit in slot.units if unit in _SECONDS or unit in months]
-    if said in slot.units or (not named and said):
-        unit = said
-    elif len(named) == 1 and said not in months:
-        unit = named[0]
-    else:
-        return None
-    return seconds / (_SECONDS | months).get(unit, 1)
+    said = candidate.unit.removesuffix("s")
+    named = [unit for unit in slot.units if unit in _SECONDS]
+    is_exact = len(named) == 1 and said not in ("month", "year")
+    unit = said if said in slot.units or not named else named[0] if is_exact else ""
+    return float(candidate.value.total_seconds()) / _SECONDS[unit] if unit in _SECONDS else None
 
 
-def _iso_duration(value: Any) -> str:
-    if not isinstance(value, timedelta):
-        return str(value)
-    seconds = int(value.total_seconds())
-    days, rest = divmod(seconds, 86_400)
+def _iso_duration(value: timedelta) -> str:
+    days, rest = divmod(int(value.total_seconds()), 86_400)
     if not rest:
         return f"P{days // 7}W" if days and days % 7 == 0 else f"P{days}D"
     parts = zip((rest // 3_600, rest % 3_600 // 60, rest % 60), "HMS", strict=True)
@@ -195,16 +152,12 @@ def _texts(candidate: Candidate, slot: Slot) -> Iterator[str]:
     elif kind in _TEMPORAL and slot.edge and not slot.roles and not isinstance(value, str):
         yield value.isoformat()
     elif kind == "duration" and "duration" in slot.roles:
-        yield f"{candidate.value}" if isinstance(value, str) else _iso_duration(value)
+        yield _iso_duration(value)
 
 
 def _currency(candidate: Candidate, slot: Slot) -> Converted | None:
     """Return the currency of an amount for a slot that takes its code."""
-    if (
-        candidate.kind != "money"
-        or not candidate.unit
-        or ("currency" not in slot.words and "currenc" not in slot.words)
-    ):
+    if candidate.kind != "money" or not candidate.unit or "currenc" not in " ".join(slot.words):
         return None
     for phrase in slot.phrases:
         if phrase.weight == "exact" and phrase.words == (candidate.unit.lower(),):

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import Any, Final, Literal, NamedTuple
 
 from bespeak.agent.arguments.candidates import Candidate, Reading, read
 from bespeak.agent.arguments.conversion import convert, find_faults
-from bespeak.agent.arguments.slots import Slot, related, slots_of, stems
-from bespeak.agent.arguments.weighing import Weighing, probability, weights
+from bespeak.agent.arguments.slots import Slot, listed, related, slots_of, stems
+from bespeak.agent.arguments.weighing import Weighing, kind_of, probability, weights
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.validation import shorten
 
 FILL: Final = 0.5  # least confidence of an argument that is filled in
 OFFER: Final = 0.3  # least confidence of one that is offered as a question
-_MOST_SLOTS: Final = (
-    40  # limit of slots that are weighed; of more, those that the instruction names or that are required
-)
+_MOST_SLOTS: Final = 40  # of more, those are weighed that the instruction names or that are required
 _MOST_PAIRS: Final = 1_000  # about 20 ms
 
 
@@ -82,13 +81,14 @@ def find_arguments(
     chosen, doubtful = _assign(reading, slots, pairs)
     found = {slots[number].name: _argument(slots[number], parts, reading) for number, parts in chosen.items()}
     offered = {slots[number].name: _argument(slots[number], [pair], reading) for number, pair in doubtful.items()}
+    _end_stay(reading, slots, found)
     # A literal dot in a name of the contract would be taken for a member; such a name is not filled.
     faults = find_faults(endpoint, nest({name: one.value for name, one in found.items()}))
     _order_ends(slots, found, faults)
     for name, fault in faults.items():
         if name in found:
             refused = found.pop(name)
-            offered[name] = Argument(name, refused.value, refused.span, min(refused.confidence, 0.49), fault)
+            offered[name] = Argument(name, refused.value, refused.span, min(refused.confidence, FILL - 0.01), fault)
     missing = tuple(slot.name for slot in slots if slot.required and slot.name not in found)
     return Arguments(tuple(found.values()), tuple(offered.values()), missing)
 
@@ -100,33 +100,8 @@ def own_words(endpoint: Endpoint) -> frozenset[str]:
         word
         for text in (endpoint.method, endpoint.path.replace("{", "").replace("}", ""), endpoint.description, intent)
         for word in stems(text)[:40]
-        if len(word) > 2 and not word.isdigit() and word not in _SMALL
+        if len(word) > 2 and not word.isdigit() and word not in listed("small")
     )
-
-
-_SMALL: Final = frozenset(
-    [
-        "and",
-        "the",
-        "for",
-        "from",
-        "with",
-        "that",
-        "this",
-        "them",
-        "their",
-        "all",
-        "any",
-        "new",
-        "which",
-        "between",
-        "into",
-        "use",
-        "can",
-        "not",
-        "has",
-    ]
-)
 
 
 def weigh(
@@ -149,8 +124,10 @@ def weigh(
                 continue
             if len(pairs) >= _MOST_PAIRS:
                 return reading, pairs
-            likely = probability(weighing.features(candidate, number), known) * (0.5 + candidate.certainty / 2)
-            pairs.append(Pair(likely * (0.6 if made.fault else 1.0), candidate, number, made.value, made.fault))
+            kind = kind_of(candidate, slots[number])
+            likely = probability(weighing.features(candidate, number), known, kind) * (0.5 + candidate.certainty / 2)
+            likely *= 0.5 if weighing.contradicts(candidate, number) else 0.6 if made.fault else 1.0
+            pairs.append(Pair(likely, candidate, number, made.value, made.fault))
     return reading, pairs
 
 
@@ -205,27 +182,21 @@ def _cells(candidate: Candidate) -> list[int]:
 
 
 def _is_free(pair: Pair, slots: Sequence[Slot], taken: dict[int, Pair]) -> bool:
-    if slots[pair.slot].family == "flag":
-        return True
-    for at in _cells(pair.candidate):
-        other = taken.get(at)
-        if other is not None and not _may_share(slots[pair.slot], slots[other.slot], pair, other):
-            return False
-    return True
+    others = (taken[at] for at in _cells(pair.candidate) if at in taken)
+    return slots[pair.slot].family == "flag" or all(_may_share(pair, other, slots) for other in others)
 
 
-def _may_share(one: Slot, other: Slot, pair: Pair, rival: Pair) -> bool:
+def _may_share(pair: Pair, other: Pair, slots: Sequence[Slot]) -> bool:
     """Return True for a date and a time of one moment, an amount and its currency, and the two ends of a weekend."""
-    if pair.candidate.kind == rival.candidate.kind == "datetime":
-        return {one.family, other.family} == {"date", "time"}
-    mine, theirs = pair.candidate, rival.candidate
-    if {mine.kind, theirs.kind} in ({"choice", "money"}, {"choice", "datetime"}):
-        return "number" in (one.family, other.family) or "time" in (one.family, other.family)
-    if mine.kind == theirs.kind and mine.edge != theirs.edge and (mine.start, mine.end) == (theirs.start, theirs.end):
-        return True  # both ends of a range that is said in one word
-    return pair.candidate.kind == rival.candidate.kind == "money" and (one.family == "number") != (
-        other.family == "number"
-    )
+    one, two = pair.candidate, other.candidate
+    kinds, families = {one.kind, two.kind}, {slots[pair.slot].family, slots[other.slot].family}
+    if kinds == {"datetime"}:
+        return families == {"date", "time"}
+    if kinds in ({"choice", "money"}, {"choice", "datetime"}):
+        return not families.isdisjoint(("number", "time"))
+    if one.kind == two.kind and one.edge != two.edge and (one.start, one.end) == (two.start, two.end):
+        return True
+    return kinds == {"money"} and len(families) == 2 and "number" in families
 
 
 def _take(pair: Pair, slots: Sequence[Slot], taken: dict[int, Pair]) -> None:
@@ -233,43 +204,34 @@ def _take(pair: Pair, slots: Sequence[Slot], taken: dict[int, Pair]) -> None:
         taken.update(dict.fromkeys(_cells(pair.candidate), pair))
 
 
-_BETWEEN: Final = frozenset({",", "and", "&", "or", "plus"})
-
-
 def _listed(
     reading: Reading, best: Pair, pairs: list[Pair], slots: Sequence[Slot], taken: dict[int, Pair]
 ) -> list[Pair]:
     """Return the pairs of a list: those that only commas and "and" separate from the best one."""
-    found = [best]
-    grown = True
-    while grown and len(found) < 50:
-        grown = False
+    found, ranked = [best], sorted((one for one in pairs if not one.fault), key=lambda one: -one.confidence)
+    for _ in range(50):
         first, last = found[0].candidate.first, found[-1].candidate.last
-        for pair in sorted(pairs, key=lambda one: -one.confidence):
+        for pair in ranked:
             one = pair.candidate
-            behind = one.first > last and _separates(reading, last, one.first)
-            before = one.last < first and _separates(reading, one.last, first)
-            if (behind or before) and not pair.fault and _is_free(pair, slots, taken):
+            behind = _separates(reading, last, one.first)
+            if (behind or _separates(reading, one.last, first)) and _is_free(pair, slots, taken):
                 found = [*found, pair] if behind else [pair, *found]
                 _take(pair, slots, taken)
-                grown = True
                 break
+        else:
+            break
     return found
 
 
 def _separates(reading: Reading, first: int, last: int) -> bool:
-    between = reading.tokens[first:last]
-    return (
-        0 < len(between) <= 3
-        and any(token.lower in _BETWEEN for token in between)
-        and all(token.lower in _BETWEEN or token.lower in ("a", "an", "the", "some") for token in between)
-    )
+    between = {token.lower for token in reading.tokens[first:last]}
+    return last - first in (1, 2, 3) and bool(between & listed("between")) and between <= listed("between-too")
 
 
 def _argument(slot: Slot, parts: list[Pair], reading: Reading) -> Argument:
     values = list(dict.fromkeys(part.value for part in parts))
     start, end = min(part.candidate.start for part in parts), max(part.candidate.end for part in parts)
-    confidence = min(parts[0].confidence, 0.49) if parts[0].fault else parts[0].confidence
+    confidence = min(parts[0].confidence, FILL - 0.01) if parts[0].fault else parts[0].confidence
     reason = shorten(parts[0].fault) or _reason(slot, parts[0], reading)
     return Argument(slot.name, values if slot.many else values[0], (start, end), round(confidence, 3), reason)
 
@@ -304,16 +266,27 @@ def _reason(slot: Slot, pair: Pair, reading: Reading) -> str:
     return f'{kind} after "{before}"' if before else f"{kind} at the beginning"
 
 
+def _end_stay(reading: Reading, slots: Sequence[Slot], found: dict[str, Argument]) -> None:
+    """Add the last day where only the first one and a number of nights or weeks are said: three nights from Friday."""
+    ends = {slot.edge: slot for slot in slots if slot.family == "date" and not slot.many}
+    stays = [one for one in reading.candidates if one.kind == "duration" and one.unit in ("night", "week")]
+    if "from" not in ends or "to" not in ends or ends["to"].name in found or len(stays) != 1:
+        return
+    first, stay = found.get(ends["from"].name), stays[0]
+    is_day = first is not None and re.fullmatch(r"\d{4}-\d\d-\d\d", str(first.value))
+    if first is not None and is_day and stay.value < timedelta(366) and first.value < "9998":
+        last = (date.fromisoformat(first.value) + stay.value).isoformat()
+        reason = f'"{reading.text[stay.start : stay.end]}" after {first.value}'
+        found[ends["to"].name] = Argument(ends["to"].name, last, (stay.start, stay.end), first.confidence, reason)
+
+
 def _order_ends(slots: Sequence[Slot], found: dict[str, Argument], faults: dict[str, str]) -> None:
-    """Refuse both ends of a range that ends before it starts."""
-    for family in ("date", "time", "datetime", "number"):
-        ends = {
-            edge: [slot.name for slot in slots if slot.family == family and slot.edge == edge and slot.name in found]
-            for edge in ("from", "to")
-        }
-        if family == "time" or len(ends["from"]) != 1 or len(ends["to"]) != 1:
+    """Refuse both ends of a range that ends before it starts; times may pass midnight."""
+    for family in ("date", "datetime", "number"):
+        named = [slot for slot in slots if slot.family == family and slot.name in found]
+        starts, ends = ([slot.name for slot in named if slot.edge == edge] for edge in ("from", "to"))
+        if len(starts) != 1 or len(ends) != 1:
             continue
-        first, last = ends["from"][0], ends["to"][0]
-        start, end = found[first].value, found[last].value
+        start, end = found[starts[0]].value, found[ends[0]].value
         if type(start) is type(end) and isinstance(start, str | int | float) and start > end:
-            faults[first] = faults[last] = f"{first} ({start}) is after {last} ({end})"
+            faults[starts[0]] = faults[ends[0]] = f"{starts[0]} ({start}) is after {ends[0]} ({end})"

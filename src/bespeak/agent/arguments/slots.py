@@ -48,6 +48,12 @@ def listed(section: str, file: str = "words.txt") -> frozenset[str]:
 
 
 @cache
+def stemmed(section: str) -> frozenset[str]:
+    """Return the stems of the words of a section."""
+    return frozenset(map(stem, listed(section)))
+
+
+@cache
 def word_roles(section: str = "roles") -> Mapping[str, tuple[str, ...]]:
     """Return the roles of each stem in a section of rows such as `place: city town`."""
     found: dict[str, tuple[str, ...]] = {}
@@ -168,39 +174,28 @@ def _slots(key: bytes) -> tuple[Slot, ...]:
         inner = SchemaView(field.schema, view)
         fields = inner.fields if inner.kind in ("object", "") else []
         if fields:  # nested one level: deeper objects are left to whoever wrote the instruction
-            found += [
-                _slot(
-                    (field.name, each.name),
-                    SchemaView(each.schema, view),
-                    field.required and each.required,
-                    hints,
-                    most,
-                )
-                for each in fields[:MOST_SLOTS]
-            ]
+            for each in fields[:MOST_SLOTS]:
+                within, required = SchemaView(each.schema, view), field.required and each.required
+                found.append(_slot((field.name, each.name), within, required, hints, most))
         else:
             found.append(_slot((field.name,), inner, field.required, hints, most))
     declared = {slot.path[0] for slot in found}
-    for name in re.findall(r"\{(\w+)\}", path):
-        if name not in declared:
-            found.append(_slot((name,), SchemaView({"type": "string"}, view), True, hints, most))
+    text = SchemaView({"type": "string"}, view)
+    found += [
+        _slot((name,), text, True, hints, most) for name in re.findall(r"\{(\w+)\}", path) if name not in declared
+    ]
     return tuple(_paired(found[:MOST_SLOTS]))
 
 
 def _paired(slots: list[Slot]) -> Iterable[Slot]:
     """Turn the ends round where a stay begins with an arrival: a journey ends with it."""
     ends = [
-        next((word for word in slot.words if word in ("arrival", "arriv", "departur", "depart")), "") for slot in slots
+        "arriv" if "arriv" in slot.name.lower() else "depart" if "depart" in slot.name.lower() else "" for slot in slots
     ]
-    arrival = next((place for place, word in enumerate(ends) if word.startswith("arriv")), None)
-    departure = next((place for place, word in enumerate(ends) if word.startswith("depart")), None)
+    stays = "arriv" in ends and "depart" in ends[ends.index("arriv") :]
     for place, slot in enumerate(slots):
-        if arrival is None or place not in (arrival, departure):
-            yield slot
-        else:
-            stays = departure is not None and arrival < departure
-            starts = (place == arrival) == stays
-            yield replace(slot, edge="from" if starts else "to")
+        is_end = "arriv" in ends and ends[place] and ends.index(ends[place]) == place
+        yield replace(slot, edge="from" if (ends[place] == "arriv") == stays else "to") if is_end else slot
 
 
 def _slot(path: tuple[str, ...], view: SchemaView, required: bool, hints: Mapping[str, Any], most: int) -> Slot:
@@ -210,19 +205,15 @@ def _slot(path: tuple[str, ...], view: SchemaView, required: bool, hints: Mappin
     described = " ".join(
         as_texts([keywords.get("title"), keywords.get("description"), view.keywords.get("description")])
     )
-    words = tuple(word for part in path for word in stems(part))
-    own = tuple(stems(path[-1]))
-    said = frozenset(stems(described))
-    roles = _roles(own, words)
-    family = _family(item, keywords, own, roles, described)
+    words, own = tuple(word for part in path for word in stems(part)), tuple(stems(path[-1]))
+    spoken = stems(described)
+    roles, family = _roles(own, words), _family(item, keywords, own, described)
     hint = next((hints[name] for name in (".".join(path), path[-1], path[0]) if name in hints), ())
+    hinted = dict.fromkeys(role for word in spoken[:12] for role in word_roles().get(word, ()) if role not in roles)
     if any("." in part for part in path):
         family = "list"  # in the name of an argument, a dot stands before a member
     phrases, patterns = _hints(hint, family)
-    if family == "choice":
-        phrases = (*_choices(item, keywords, most), *phrases)
-    elif family == "flag":
-        phrases = (*_flag_phrases(own), *phrases)
+    known = _choices(item, keywords, most) if family == "choice" else _flag_phrases(own) if family == "flag" else ()
     return Slot(
         path=path,
         schema={"description": described, **keywords} if described else keywords,
@@ -230,19 +221,14 @@ def _slot(path: tuple[str, ...], view: SchemaView, required: bool, hints: Mappin
         many=many,
         required=required,
         words=words,
-        said=said,
+        said=frozenset(spoken),
         roles=roles,
-        hinted=tuple(
-            dict.fromkeys(r for w in stems(described)[:12] for r in word_roles().get(w, ()) if r not in roles)
-        ),
+        hinted=tuple(hinted),
         edge=_edge(own, described),
-        units=frozenset(unit for word in (*own, *stems(described)) for unit in word_roles("units").get(word, ())),
-        phrases=phrases,
+        units=frozenset(unit for word in (*own, *spoken) for unit in word_roles("units").get(word, ())),
+        phrases=(*known, *phrases),
         patterns=patterns,
     )
-
-
-_GENERIC: Final = frozenset(map(stem, ("id", "identifier", "number", "name", "code", "type", "of", "key", "no")))
 
 
 def _roles(own: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...]:
@@ -257,66 +243,49 @@ def _roles(own: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:6]
 
 
-def _family(
-    item: SchemaView, keywords: Mapping[str, Any], own: tuple[str, ...], roles: tuple[str, ...], described: str
-) -> str:
-    values = item.values
-    if values is not None and [value for value in values if value is not None]:
-        return "flag" if {type(value) for value in values if value is not None} == {bool} else "choice"
-    kind = item.kind
-    if kind == "boolean":
-        return "flag"
-    if kind in ("integer", "number"):
-        return "number"
-    if kind in ("array", "object"):
-        return "list"
+def _family(item: SchemaView, keywords: Mapping[str, Any], own: tuple[str, ...], described: str) -> str:
+    values = [value for value in item.values or () if value is not None]
+    if values:
+        return "flag" if {type(value) for value in values} == {bool} else "choice"
+    if item.kind in _FAMILIES:
+        return _FAMILIES[item.kind]
     form = str(keywords.get("format", ""))
-    if form in ("date", "time", "date-time", "duration"):
-        return form.replace("-", "")
     if form:
-        return "text"
-    return _by_pattern(keywords.get("pattern")) or _dated(own, roles, described)
+        return form.replace("-", "") if form in ("date", "time", "date-time", "duration") else "text"
+    return _by_pattern(keywords.get("pattern")) or _dated(own, described)
 
 
+_FAMILIES: Final = {"boolean": "flag", "integer": "number", "number": "number", "array": "list", "object": "list"}
 _EXAMPLES: Final = (("datetime", "2026-12-31T19:30:00"), ("date", "2026-12-31"), ("time", "19:30"))
+_NAMES: Final = (
+    ("datetime", r"\b(datetim|timestamp)$|\bdate?\b.*\btime?\b|\btime?\b.*\bdate?\b"),
+    ("date", r"\b(dat|day|birthday|dob|deadlin)$|\bdate\b"),
+    ("time", r"^(?!.*\bzon\b).*\b(time?|hour)$"),
+)
+_DESCRIPTIONS: Final = (
+    ("datetime", r"yyyy-mm-ddthh|iso.?8601 (date ?and ?time|date-?time|timestamp)|\bdate and time\b|\bdatetime\b"),
+    ("date", r"yyyy-?mm-?dd|dd[/.]mm[/.]yyyy|mm/dd/yyyy|^(the )?(date|day) (of|on|when|to|for)\b"),
+    ("time", r"\bhh:mm\b|^(the )?time (of|at|when|to)\b|\btime of day\b"),
+)
 
 
 def _by_pattern(pattern: Any) -> str:
     """Return the family of a text whose pattern demands the form of a date or a time."""
-    if not isinstance(pattern, str):
-        return ""
-    compiled = compile_schema({"pattern": pattern})
+    compiled = compile_schema({"pattern": pattern}) if isinstance(pattern, str) else None
     if not isinstance(compiled, Validator) or compiled.is_valid("Ab-c d") or compiled.is_valid("A1"):
         return ""
     return next((family for family, example in _EXAMPLES if compiled.is_valid(example)), "")
 
 
-def _dated(own: tuple[str, ...], roles: tuple[str, ...], described: str) -> str:
+def _dated(own: tuple[str, ...], described: str) -> str:
     """Return the family of a text without format: one that its name or description calls a date or time is one."""
-    last = own[-1] if own else ""
-    both = {"dat", "tim", "date", "time"} & set(own)
-    if (
-        last in ("datetim", "timestamp")
-        or len(both) > 1
-        or (last == "at" and len(own) > 1 and "where" not in stems(described))
-    ):
+    if own[-1:] == ("at",) and len(own) > 1 and "where" not in stems(described):
         return "datetime"
-    if last in ("dat", "date", "day", "birthday", "dob", "deadlin") or "date" in own:
-        return "date"
-    if last in ("tim", "time", "hour") and "zon" not in own:
-        return "time"
-    text = described.lower()
-    if re.search(
-        r"yyyy-mm-ddthh|iso.?8601 (date ?and ?time|date-?time|timestamp)|\bdate and time\b|\bdatetime\b", text
-    ):
-        return "datetime"
-    if re.search(r"yyyy-?mm-?dd|dd[/.]mm[/.]yyyy|mm/dd/yyyy|^(the )?(date|day) (of|on|when|to|for)\b", text):
-        return "date"
-    if re.search(r"\bhh:mm\b|^(the )?time (of|at|when|to)\b|\btime of day\b", text):
-        return "time"
-    if "check" in own and {"in", "out"} & set(own):
-        return "date"
-    return "text"
+    for rows, text in ((_NAMES, " ".join(own)), (_DESCRIPTIONS, described.lower())):
+        for family, pattern in rows:
+            if re.search(pattern, text):
+                return family
+    return "date" if "check" in own and {"in", "out"} & set(own) else "text"
 
 
 def _edge(own: tuple[str, ...], described: str) -> str:
@@ -324,7 +293,7 @@ def _edge(own: tuple[str, ...], described: str) -> str:
         return "from" if "in" in own else "to"
     for names in (own, [word for word in stems(described)[:6] if word not in _BARE_EDGES]):
         for edge in ("from", "to"):
-            if any(word in _edge_words(edge) for word in names):
+            if any(word in stemmed(edge) for word in names):
                 return edge
     return ""
 
@@ -333,11 +302,6 @@ _BARE_EDGES: Final = frozenset(
     ("to", "from", "until", "till", "befor", "after", "sinc", "max", "min", "sourc", "low", "due")
 )
 """Words that make an end of a range only in a name: "the number of seats to reserve" is not one."""
-
-
-@cache
-def _edge_words(edge: str) -> frozenset[str]:
-    return frozenset(map(stem, listed(edge)))
 
 
 _SLOT_IN_HINT: Final = re.compile(r"(?<![^\W_])(?:[A-Z]{1,12}(?![a-z])|\{\w+\}|<\w+>|\.\.\.|…)(?!\w)")
@@ -400,29 +364,23 @@ def _choices(item: SchemaView, keywords: Mapping[str, Any], most: int) -> tuple[
             others = _synonyms().get(phrase.words[0], frozenset()) - shared.keys()
             found += [Phrase((word,), phrase.value, "synonym") for word in sorted(others)]
             continue
-        own = [word for word in phrase.words if shared[word] == 1 and len(word) > 3 and word not in _empty_stems()]
+        own = [word for word in phrase.words if shared[word] == 1 and len(word) > 3 and word not in stemmed("empty")]
         found += [Phrase((word,), phrase.value, "part") for word in own]
     return tuple(found)
 
 
-@cache
-def _empty_stems() -> frozenset[str]:
-    return frozenset(map(stem, listed("empty")))
-
-
 def _flag_phrases(own: tuple[str, ...]) -> tuple[Phrase, ...]:
     """Return the words that say that a boolean is true: those of its name, and their synonyms."""
-    empty = {stem(word) for section in ("flags", "prepositions", "fillers", "empty") for word in listed(section)}
+    empty = frozenset().union(*map(stemmed, ("flags", "prepositions", "fillers", "empty")))
     negative = bool(own) and own[0] in ("no", "without", "exclud", "skip", "not")
-    words = tuple(word for word in own if word not in empty and word not in _GENERIC)[1 if negative else 0 :]
+    words = tuple(word for word in own if word not in empty and word not in stemmed("generic"))[1 if negative else 0 :]
     if not words:
         words = own[-1:]
     truth = not negative
-    found = [Phrase(words, truth, "exact")]
-    if len(words) > 1:
-        found += [Phrase((word,), truth, "head" if word == words[-1] else "part") for word in words if len(word) > 2]
-    for word in words:
-        found += [
-            Phrase((other,), truth, "synonym") for other in sorted(_synonyms().get(word, ())) if other not in words
-        ]
-    return tuple(found)
+    parts = [word for word in words if len(word) > 2] if len(words) > 1 else []
+    others = [other for word in words for other in sorted(_synonyms().get(word, frozenset()) - set(words))]
+    return (
+        Phrase(words, truth, "exact"),
+        *(Phrase((word,), truth, "head" if word == words[-1] else "part") for word in parts),
+        *(Phrase((other,), truth, "synonym") for other in others),
+    )

@@ -15,38 +15,12 @@ from functools import cache
 from typing import Final
 
 from bespeak.agent.arguments.candidates import Candidate, Reading, Token, name_class
-from bespeak.agent.arguments.slots import Slot, listed, similar, stem, word_roles
+from bespeak.agent.arguments.slots import Slot, listed, similar, stemmed, word_roles
 from bespeak.text.language.lexicon import lexicon
 
 _GROUPS: Final = {"date": "when", "time": "when", "datetime": "when"}
-_GENERIC: Final = frozenset(
-    map(
-        stem,
-        [
-            "id",
-            "identifier",
-            "number",
-            "name",
-            "code",
-            "type",
-            "of",
-            "key",
-            "no",
-            "value",
-            "to",
-            "from",
-            "in",
-            "at",
-            "on",
-            "for",
-            "by",
-            "the",
-        ],
-    )
-)
 _WINDOW: Final = 4
 _MEASURED: Final = frozenset({"date", "time", "datetime", "money", "duration", "number"})
-_TEXTUAL: Final = frozenset({"name", "phrase", "modifier", "object", "tail", "task"})
 
 
 @cache
@@ -58,236 +32,188 @@ def weights() -> Mapping[str, float]:
     return {group + name: weight for group, names in groups.items() for name, weight in names.items()}
 
 
-def probability(features: Iterator[str], table: Mapping[str, float]) -> float:
-    """Return the probability that features with these weights belong to a right pair."""
+def kind_of(candidate: Candidate, slot: Slot) -> str:
+    """Return the kind of a pair, for which the weights are calibrated."""
+    if candidate.kind in ("choice", "flag"):
+        return f"{candidate.kind}:{candidate.match}"
+    return f"text:{candidate.kind}" if slot.family == "text" else slot.family
+
+
+def probability(features: Iterator[str], table: Mapping[str, float], kind: str) -> float:
+    """Return the probability that features with these weights belong to a right pair of this kind."""
     total = sum(table.get(feature, 0.0) for feature in features)
+    total = table.get(f"calibration={kind}|slope", 1.0) * total + table.get(f"calibration={kind}|shift", 0.0)
     return 1.0 / (1.0 + math.exp(-max(min(total, 30.0), -30.0)))
+
+
+_Fact = tuple[object, str]
+"""A feature and whether it holds."""
 
 
 class Weighing:
     """The features of pairs of one instruction and one endpoint."""
 
     def __init__(self, reading: Reading, slots: Sequence[Slot], own: frozenset[str]) -> None:
-        self._reading = reading
-        self._tokens = reading.tokens
-        self._taken = reading.taken
-        self._slots = slots
-        self._own = own
-        self._kinds = Counter(one.kind for one in reading.candidates if one.slot < 0)
-        self._of_slot = Counter((one.slot, repr(one.value)) for one in reading.candidates if one.slot >= 0)
+        free = sorted((one for one in reading.candidates if one.slot < 0), key=lambda one: one.start)
+        bound = [one for one in reading.candidates if one.slot >= 0]
+        self._reading, self._tokens, self._slots, self._own = reading, reading.tokens, slots, own
+        self._kinds = Counter(one.kind for one in free)
+        self._of_slot = Counter(index for index, _ in {(one.slot, repr(one.value)) for one in bound})
         self._families = Counter(slot.family for slot in slots)
         self._roles = Counter(role for slot in slots for role in slot.roles[:2])
-        self._names = [frozenset(slot.words) - _GENERIC or frozenset(slot.words) for slot in slots]
-        self._claims: set[int] = {
-            at for one in reading.candidates if one.slot >= 0 and one.match in ("exact", "synonym", "hint")
-            and one.kind == "choice" for at in range(one.first, one.last)
+        self._names = [frozenset(slot.words) - stemmed("generic") or frozenset(slot.words) for slot in slots]
+        self._claims = {
+            at for one in bound if one.kind == "choice" and one.match in ("exact", "synonym", "hint")
+            for at in range(one.first, one.last)
         }  # fmt: skip
-        ranks: Counter[str] = Counter()
-        self._rank: list[int] = []
-        for slot in slots:
-            self._rank.append(ranks[slot.family])
-            ranks[slot.family] += 1
-        self._order: dict[int, int] = {}
         seen: Counter[str] = Counter()
-        for one in sorted((one for one in reading.candidates if one.slot < 0), key=lambda one: one.start):
-            group = "text" if one.kind in _TEXTUAL else one.kind
-            self._order[id(one)] = seen[group]
-            seen[group] += 1
+        self._rank = [_next(seen, slot.family) for slot in slots]
+        self._order = {id(one): _next(seen, f" {one.kind}") for one in free}
         self._capitals = any(token.text[0].isupper() for token in reading.tokens[1:])
-        self._names_said = len(
-            {one.first for one in reading.candidates if one.kind in ("name", "quoted") and not one.part}
-        )
-        self._around: dict[tuple[int, int], _Around] = {}
-
-    def around(self, candidate: Candidate) -> _Around:
-        """Return the context of a candidate."""
-        key = (candidate.first, candidate.last)
-        found = self._around.get(key)
-        if found is None:
-            found = self._around[key] = _Around(self._reading, candidate.first, candidate.last, self._own, self._names)
-        return found
+        self._names_said = len({one.first for one in free if one.kind in ("name", "quoted") and not one.part})
+        self._places: dict[tuple[int, int], _Around] = {}
 
     def features(self, candidate: Candidate, number: int) -> Iterator[str]:
         """Yield the features of a pair."""
-        slot, near = self._slots[number], self.around(candidate)
-        group = _GROUPS.get(slot.family, slot.family)
-        kind = candidate.kind
-        yield group
-        yield f"{slot.family}:{kind}"
-        yield from self._names_near(group, near, number, slot)
-        if candidate.match == "hint":
-            yield f"{group}:hint"
-        if slot.required:
-            yield f"{group}:required"
-        if candidate.certainty < 0.75:
-            yield f"{group}:unsure"
-        if candidate.kind in ("choice", "flag"):
-            yield from self._choice(candidate, slot, near, group)
-            return
-        yield f"{group}:p={near.before}"
-        yield f"{group}:n={near.after}"
-        for role in slot.roles[:3]:
-            yield f"{group}:p={near.before}|{role}"
-        main = slot.roles[0] if slot.roles else (slot.hinted[0] if slot.hinted else "none")
-        yield f"{group}:{kind}|{main}"
-        for role in slot.hinted[:2]:
-            yield f"{group}:p={near.before}~{role}"
-        yield f"{group}:e={slot.edge}|{near.before}"
-        if candidate.edge or slot.edge:
-            yield f"{group}:edge={candidate.edge}|{slot.edge}"
-        if slot.edge and slot.edge != candidate.edge and near.leans:
-            yield f"{group}:leans={near.leans}|{slot.edge}"
-        if kind in ("email", "url", "phone"):
-            yield f"{kind}:fits={kind in slot.roles}|{slot.schema.get('format') == kind}"
-            yield f"{kind}:only={self._kinds[kind] == 1}|{self._roles[kind] < 2}"
-        elif group == "text":
-            yield from self._text(candidate, slot, near, main)
+        slot, kind, place = self._slots[number], candidate.kind, (candidate.first, candidate.last)
+        if place not in self._places:
+            self._places[place] = _Around(self._reading, *place, self._own, self._names)
+        near, group = self._places[place], _GROUPS.get(slot.family, slot.family)
+        facts = [
+            (True, f"is={slot.family}|{kind}"),
+            (candidate.match == "hint", "hint"),
+            (slot.required, "required"),
+            (candidate.certainty < 0.75, "unsure"),
+            (True, f"p={near.before}"),
+            (True, f"n={near.after}"),
+            *self._names_near(near, number, slot),
+        ]
+        if kind in ("choice", "flag"):
+            facts += self._choice(candidate, slot, near)
         else:
-            yield from self._typed(candidate, slot, near, number, group)
+            main = slot.roles[0] if slot.roles else (slot.hinted[0] if slot.hinted else "none")
+            facts += [(True, f"p={near.before}|{role}") for role in slot.roles[:3]]
+            facts += [(True, f"p={near.before}~{role}") for role in slot.hinted[:2]]
+            facts += [
+                (True, f"kind={kind}|{main}"),
+                (True, f"e={slot.edge}|{near.before}"),
+                (candidate.edge or slot.edge, f"edge={candidate.edge}|{slot.edge}"),
+                (slot.edge and slot.edge != candidate.edge and near.leans, f"leans={near.leans}|{slot.edge}"),
+            ]
+            if kind in ("email", "url", "phone"):
+                facts += [
+                    (True, f"{kind}-fits={kind in slot.roles}|{slot.schema.get('format') == kind}"),
+                    (True, f"{kind}-only={self._kinds[kind] == 1}|{self._roles[kind] < 2}"),
+                ]
+            elif group == "text":
+                facts += self._text(candidate, slot, near, main)
+            else:
+                same, fields = self._kinds[kind], self._families[slot.family]
+                ordered = self._order.get(id(candidate), 0) == self._rank[number]
+                facts += [
+                    (True, f"only={same == 1}|{fields == 1}"),
+                    (fields > 1 and same > 1, f"order={ordered}"),
+                    *(self._number(candidate, slot, near) if group == "number" else ()),
+                ]
+        yield group
+        for holds, name in facts:
+            if holds:
+                yield f"{group}:{name}"
 
-    def _names_near(self, group: str, near: _Around, number: int, slot: Slot) -> Iterator[str]:
-        left, right = near.left_hits.get(number), near.right_hits.get(number)
-        if left:
-            yield f"{group}:left={left}"
-        if right:
-            yield f"{group}:right={right}"
-        if not left and near.left_hits and any(hit != "near" for hit in near.left_hits.values()):
-            yield f"{group}:rival-left"
-        if not right and near.right_hits and any(hit != "near" for hit in near.right_hits.values()):
-            yield f"{group}:rival-right"
-        elif not right and near.right_hits:
-            yield f"{group}:rival-near"
-        if not left and not right:
-            if any(similar(word, name) for word in near.left[:3] for name in self._names[number]):
-                yield f"{group}:left-syn"
-            if any(similar(word, name) for word in near.right[:2] for name in self._names[number]):
-                yield f"{group}:right-syn"
-            if not slot.said.isdisjoint(near.left[:2]):
-                yield f"{group}:left-said"
-            if not slot.said.isdisjoint(near.right[:2]):
-                yield f"{group}:right-said"
+    def contradicts(self, candidate: Candidate, number: int) -> bool:
+        """Return True if the words before a moment say that it is the other end of a range."""
+        slot, near = self._slots[number], self._places.get((candidate.first, candidate.last))
+        if near is None or not slot.edge or candidate.kind not in ("date", "time", "datetime"):
+            return False
+        words = near.left[1:2] if near.left[:1] and near.left[0] in ("on", "at", "by", "for") else near.left[:1]
+        said = next((edge for edge in ("from", "to") if words and words[0] in stemmed(edge)), candidate.edge)
+        return said not in ("", slot.edge)
 
-    def _choice(self, candidate: Candidate, slot: Slot, near: _Around, group: str) -> Iterator[str]:
+    def _names_near(self, near: _Around, number: int, slot: Slot) -> Iterator[_Fact]:
+        """Yield where the name of the slot, or that of another one, stands."""
+        bare = number not in near.left_hits and number not in near.right_hits
+        for side, hits, words in (("left", near.left_hits, near.left[:3]), ("right", near.right_hits, near.right[:2])):
+            yield number in hits, f"{side}={hits.get(number)}"
+            if number not in hits and hits:
+                yield True, f"rival-{side if any(hit != 'near' for hit in hits.values()) else 'near-' + side}"
+            yield bare and any(similar(word, name) for word in words for name in self._names[number]), f"{side}-syn"
+            yield bare and not slot.said.isdisjoint(words[:2]), f"{side}-said"
+
+    def _choice(self, candidate: Candidate, slot: Slot, near: _Around) -> Iterator[_Fact]:
         words = [token.stem for token in self._tokens[candidate.first : candidate.last]]
-        yield f"{group}:match={candidate.match}"
-        yield f"{group}:p={near.before}"
-        yield f"{group}:n={near.after}"
-        owned = sum(word in self._own for word in words)
-        if owned:
-            yield f"{group}:own|{candidate.match}"
-        if group == "choice" and " ".join(near.words) != str(candidate.value).lower().replace("_", " ").replace(
-            "-", " "
-        ):
-            yield f"{group}:inflected|{candidate.match}"
-        if not slot.words or all(word not in slot.said for word in words):
-            yield f"{group}:unsaid"
-        if candidate.first == 0 or words[0] in _verb_stems():
-            yield f"{group}:verb"
-        if group == "flag":
-            yield f"{group}:{candidate.value}|{candidate.match}"
-            yield f"{group}:asks" if near.asks else f"{group}:tells"
+        match = candidate.match
+        yield True, f"match={match}"
+        yield any(word in self._own for word in words), f"own|{match}"
+        yield all(word not in slot.said for word in words), "unsaid"
+        yield candidate.first == 0 or words[0] in stemmed("verbs"), "verb"
+        if slot.family == "flag":
+            yield True, f"{candidate.value}|{match}"
+            yield True, "asks" if near.asks else "tells"
             return
-        rivals = len({value for index, value in self._of_slot if index == candidate.slot})
-        yield f"{group}:values={min(rivals, 3)}"
-        yield f"{group}:words={min(len(words), 2)}"
-        if near.before in ("not", "no", "without"):
-            yield f"{group}:denied"
-        if all(word.isdigit() for word in words):
-            yield f"{group}:digits"
-        if near.left_hits.get(candidate.slot) or near.right_hits.get(candidate.slot):
-            yield f"{group}:named|{candidate.match}"
-        if near.own_after:
-            yield f"{group}:own-after"
+        plain = str(candidate.value).lower().replace("_", " ").replace("-", " ")
+        yield " ".join(near.words) != plain, f"inflected|{match}"
+        yield True, f"values={min(self._of_slot[candidate.slot], 3)}"
+        yield True, f"words={min(len(words), 2)}"
+        yield near.before in ("not", "no", "without"), "denied"
+        yield all(word.isdigit() for word in words), "digits"
+        yield candidate.slot in near.left_hits or candidate.slot in near.right_hits, f"named|{match}"
+        yield near.own_after, "own-after"
 
-    def _typed(self, candidate: Candidate, slot: Slot, near: _Around, number: int, group: str) -> Iterator[str]:
-        same, fields = self._kinds[candidate.kind], self._families[slot.family]
-        yield f"{group}:only={same == 1}|{fields == 1}"
-        if fields > 1 and same > 1:
-            yield f"{group}:order={self._order.get(id(candidate), 0) == self._rank[number]}"
-        if group == "number":
-            yield from self._number(candidate, slot, near)
+    def _number(self, candidate: Candidate, slot: Slot, near: _Around) -> Iterator[_Fact]:
+        roles, unit = slot.roles[:3], candidate.unit.removesuffix("s").lower()
+        main = roles[0] if roles else "none"
+        yield unit, "unit" if unit in slot.units else "other-unit" if slot.units else "free-unit"
+        yield unit and (unit in slot.said or unit in slot.words), "unit-said"
+        shared = [role for role in roles if role in near.head]
+        yield near.head, f"head={shared[0]}" if shared else f"head-other={main}"
+        yield not near.head, f"bare|{main}"
+        yield isinstance(candidate.value, int) and candidate.value > 1_000, f"large|{main}"
+        yield near.own_after, "own-after"
+        yield near.right and not near.right_hits and not shared, f"counts-other|{bool(near.head)}"
+        yield near.words == ("one",), "one"
 
-    def _number(self, candidate: Candidate, slot: Slot, near: _Around) -> Iterator[str]:
-        roles = slot.roles[:3]
-        unit = candidate.unit.removesuffix("s").lower()
-        if unit:
-            yield "number:unit" if unit in slot.units else ("number:other-unit" if slot.units else "number:free-unit")
-            if unit in slot.said or unit in slot.words:
-                yield "number:unit-said"
-        heads = near.heads
-        for head in heads:
-            shared = [role for role in roles if role in head]
-            if shared:
-                yield f"number:head={shared[0]}"
-            elif head:
-                yield f"number:head-other={roles[0] if roles else 'none'}"
-        if not heads:
-            yield f"number:bare|{roles[0] if roles else 'none'}"
-        if isinstance(candidate.value, int) and candidate.value > 1_000:
-            yield f"number:large|{roles[0] if roles else 'none'}"
-        if near.own_after:
-            yield "number:own-after"
-        if near.right and not near.right_hits and not any(role in head for head in heads for role in roles):
-            yield f"number:counts-other|{bool(heads)}"
-        if near.words == ("one",):
-            yield "number:one"
-
-    def _text(self, candidate: Candidate, slot: Slot, near: _Around, main: str) -> Iterator[str]:
-        tokens = self._tokens[candidate.first : candidate.last]
-        size = len(tokens)
-        yield f"text:size={size if size < 4 else '4+' if size < 7 else '7+'}|{main}"
-        yield f"text:{candidate.kind}|p={near.before}"
+    def _text(self, candidate: Candidate, slot: Slot, near: _Around, main: str) -> Iterator[_Fact]:
+        tokens, kind = self._tokens[candidate.first : candidate.last], candidate.kind
+        size, said = len(tokens), {token.stem for token in tokens}
         capital = tokens[0].text[:1].isupper() and tokens[0].is_word
-        yield from self._shape(tokens, slot, main, capital)
-        if candidate.part:
-            yield "text:part"
-        if candidate.kind in ("name", "quoted"):
-            yield f"text:names={min(self._names_said, 3)}|{self._families['text'] == 1}"
         owned = sum(token.stem in self._own for token in tokens)
-        if owned:
-            yield "text:own=all" if owned == size else f"text:own|{capital}"
-        if not _MEASURED.isdisjoint(self._taken[candidate.first : candidate.last]):
-            yield f"text:covers|{candidate.kind}|{main}"
-        if not self._claims.isdisjoint(range(candidate.first, candidate.last)):
-            yield "text:claimed"
-        said = {token.stem for token in tokens}
-        if not slot.said.isdisjoint(said):
-            yield "text:said"
-        if not said.isdisjoint(slot.words):
-            yield "text:named"
-        if near.own_after:
-            yield f"text:own-after|{main}"
-        if near.verb:
-            yield f"text:v={near.verb}|{main}"
-        yield f"text:only={self._families['text'] == 1}|{self._roles[main] < 2}"
-        yield f"text:end={near.ends}|{candidate.kind}"
+        alone = self._families["text"] == 1
+        measured = not _MEASURED.isdisjoint(self._reading.taken[candidate.first : candidate.last])
+        yield True, f"size={size if size < 4 else '4+' if size < 7 else '7+'}|{main}"
+        yield True, f"{kind}|p={near.before}"
+        yield from self._shape(tokens, slot, main, capital)
+        yield candidate.part, "part"
+        yield kind in ("name", "quoted"), f"names={min(self._names_said, 3)}|{alone}"
+        yield owned, "own=all" if owned == size else f"own|{capital}"
+        yield measured, f"covers|{kind}|{main}"
+        yield not self._claims.isdisjoint(range(candidate.first, candidate.last)), "claimed"
+        yield not slot.said.isdisjoint(said), "said"
+        yield not said.isdisjoint(slot.words), "named"
+        yield near.own_after, f"own-after|{main}"
+        yield near.verb, f"v={near.verb}|{main}"
+        yield True, f"only={alone}|{self._roles[main] < 2}"
+        yield True, f"end={near.ends}|{kind}"
 
-    def _shape(self, tokens: list[Token], slot: Slot, main: str, capital: bool) -> Iterator[str]:
+    def _shape(self, tokens: list[Token], slot: Slot, main: str, capital: bool) -> Iterator[_Fact]:
         """Yield what the words look like: a listed name, capitals, a verb."""
         known = name_class(" ".join(token.text for token in tokens))
+        shape = f"known={known}" if known else "capital" if capital else "lower" if self._capitals else "small"
+        yield True, f"{shape}|{main}"
         if known:
-            yield f"text:known={known}|{main}"
-            for role in slot.hinted[:2]:
-                yield f"text:known={known}~{role}"
+            yield from ((True, f"{shape}~{role}") for role in slot.hinted[:2])
             fits = known in slot.roles or known in slot.hinted
-            yield "text:known-fits" if fits else f"text:known-other|{self._roles[known] > 0}"
-        elif capital:
-            yield f"text:capital|{main}"
-        else:
-            yield f"text:{'lower' if self._capitals else 'small'}|{main}"
+            yield True, "known-fits" if fits else f"known-other|{self._roles[known] > 0}"
         if not capital and tokens[0].is_word:
             verb, noun, _ = lexicon().share(tokens[0].lower)
-            if verb > noun:
-                yield "text:verbal"
-            elif not noun and len(tokens) == 1:
-                yield "text:no-noun"
-            if len(tokens) == 1 and tokens[0].lower.endswith(("ing", "ed")):
-                yield "text:participle"
+            yield verb > noun, "verbal"
+            yield verb <= noun and not noun and len(tokens) == 1, "no-noun"
+            yield len(tokens) == 1 and tokens[0].lower.endswith(("ing", "ed")), "participle"
 
 
-@cache
-def _verb_stems() -> frozenset[str]:
-    return frozenset(map(stem, listed("verbs")))
+def _next(seen: Counter[str], group: str) -> int:
+    """Return how many there were of a group before."""
+    seen[group] += 1
+    return seen[group] - 1
 
 
 class _Around:
@@ -305,17 +231,7 @@ class _Around:
         self.after = _class(tokens[last], own) if last < len(tokens) else "$"
         self.ends = last >= len(tokens) or tokens[last].text in ".,;!?"
         self.words = tuple(token.lower for token in tokens[first:last])
-        self.asks = bool(tokens) and tokens[0].lower in (
-            "is",
-            "are",
-            "does",
-            "do",
-            "has",
-            "have",
-            "what",
-            "which",
-            "who",
-        )
+        self.asks = bool(tokens) and tokens[0].lower in listed("asks")
         self.left: list[str] = []
         for place in range(first - 1, max(first - 1 - 2 * _WINDOW, -1), -1):
             if tokens[place].text in ".;!?" or len(self.left) >= _WINDOW:
@@ -333,9 +249,9 @@ class _Around:
         self.left_hits = _hits(self.left, names)
         self.right_hits = _hits(self.right[:2], names)
         self.own_after = bool(self.right) and self.right[0] in own
-        self.heads = [roles for word in self.right[:2] if (roles := word_roles().get(word, ()))][:1]
-        self.verb = next((word for word in self.left[:3] if word in _verb_stems()), "")
-        self.leans = next((edge for word in self.left[:3] for edge in ("from", "to") if word in _leaning(edge)), "")
+        self.head = next((roles for word in self.right[:2] if (roles := word_roles().get(word, ()))), ())
+        self.verb = next((word for word in self.left[:3] if word in stemmed("verbs")), "")
+        self.leans = next((edge for word in self.left[:3] for edge in ("from", "to") if word in stemmed(edge)), "")
 
 
 def _class(token: Token, own: frozenset[str]) -> str:
@@ -360,8 +276,3 @@ def _hits(words: list[str], names: Sequence[frozenset[str]]) -> dict[int, str]:
             adjacent = words[0] in name
             found[number] = ("adj-full" if len(shared) > 1 or len(name) == 1 else "adj") if adjacent else "near"
     return found
-
-
-@cache
-def _leaning(edge: str) -> frozenset[str]:
-    return frozenset(map(stem, listed(edge)))

@@ -10,7 +10,17 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.recipe import Compensation, Condition, Paging, Recipe, RecipeStep, Retry, Source, constant
+from bespeak.contract.recipe import (
+    REDUCTIONS,
+    Compensation,
+    Condition,
+    Paging,
+    Recipe,
+    RecipeStep,
+    Retry,
+    Source,
+    constant,
+)
 from bespeak.errors import ContractError
 from bespeak.runtime.functions.annotations import dump_foreign
 
@@ -42,8 +52,8 @@ class Traced:
         if not isinstance(name, str):
             raise _refuse(self, f"take [{name!r}] of it: write .first() or .only() for one element")
         source = self._source
-        if source.select is not None:
-            raise ContractError(f"take {name!r} before `select`: what follows it is the shape of the value")
+        if source.select is not None or source.reduce:
+            raise ContractError(f"take {name!r} before `select` or `reduce`: what follows it is another value")
         if source.get or source.where or source.sort is not None or source.limit is not None or source.pick != "all":
             return Traced(replace(source, get=f"{source.get}.{name}".lstrip(".")))
         return Traced(replace(source, value=f"{source.value}.{name}".lstrip(".")))
@@ -54,7 +64,8 @@ class Traced:
         order = ("where", "sort", "limit", "first")
         done = {"where": source.where, "sort": source.sort, "limit": source.limit, "first": source.pick != "all"}
         later = order[order.index("first" if method == "only" else method) + 1 :]
-        if source.get or source.select is not None or done["first"] or any(done[name] for name in later):
+        ended = source.get or source.reduce or source.select is not None or done["first"]
+        if ended or any(done[name] for name in later):
             order_text = "a recipe keeps, sorts, limits and picks rows in this order, then takes fields or shapes them"
             raise ContractError(f"`{method}` comes too late: {order_text}. Let an endpoint do the rest")
         return Traced(replace(source, **change))
@@ -84,6 +95,12 @@ class Traced:
     def only(self) -> Traced:
         """Take the only element. Without one, or with several, the composition fails."""
         return self._with("only", pick="only")
+
+    def reduce(self, way: str) -> Traced:
+        """Make one value of a list: its `count`, `sum`, `min`, `max` or `average`."""
+        if way not in REDUCTIONS:
+            raise ContractError(f"a list is reduced to {', '.join(REDUCTIONS)}; got {way!r}")
+        return Traced(replace(self._source, reduce=way))
 
     def select(self, shape: Callable[[Any], Any]) -> Traced:
         """Make a new object of each element: `rooms.select(lambda room: {"id": room.room_id})`."""

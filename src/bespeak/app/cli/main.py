@@ -51,6 +51,7 @@ _OWN: Final = (
     ("methods", "methods:methods", "Check a contract", "Look up the standard methods."),
     ("diff", "diff:diff", "Check a contract", "Compare two contracts and find breaking changes."),
     ("lsp", "lint:lsp", "Check a contract", "Run the language server for editors."),
+    ("bench", "bench:bench", "Check a contract", "Measure how names of endpoints help to find them."),
     ("conform", "conform:conform", "Check a contract", "Run the AGTP-API or AGIS conformance checks."),
 )
 _BELOW: Final = {"semantic": {"negotiate": Lazy("bespeak.app.cli.semantic_negotiate", "negotiate")}}

@@ -19,6 +19,8 @@ from bespeak.contract.handler import Composition
 from bespeak.contract.recipe import Recipe, RecipeStep, Source
 from bespeak.documents.adoption.naming import stems
 from bespeak.extensions.negotiation.plan import Impossible, Plan, PlannedContract, Promises, loosen, make_contract
+from bespeak.extensions.negotiation.planner.draft import LEVELS, MOST_FIELDS
+from bespeak.extensions.negotiation.planner.slot import fit, slots_of
 from bespeak.extensions.negotiation.planner.vocabulary import noun_of, resource_of
 from bespeak.extensions.negotiation.proposal import Proposal
 from bespeak.extensions.negotiation.settings import ForbiddenCombination, NegotiationSettings
@@ -194,10 +196,16 @@ class Evaluation:
         plan = self._plan()
         if isinstance(plan, Impossible):
             return refuse_unauthorized_data(self.call, proposal.endpoint) or self._explain(plan)
+        if plan.output is not None:
+            stated = replace(proposal, endpoint=replace(proposal.endpoint, output_schema=plan.output))
+            return replace(self, proposal=stated)._judge_plan(plan, offered)
+        return self._judge_plan(plan, offered)
+
+    def _judge_plan(self, plan: Plan, offered: Plan | None) -> PlannedContract | Rejection | Refused:
         # AGTP-API 10.4: authority that a step lacks is found now, not when it runs.
         # Those of internal steps are held: a plan that lacks one is not found.
         named = [scope for part in plan.endpoints if not part.internal for scope in part.required_scopes]
-        refused = refuse_missing_scopes(self.call, (*proposal.scopes, *named))
+        refused = refuse_missing_scopes(self.call, (*self.proposal.scopes, *named))
         # What an agent has agreed to is judged again: it counts only if the same would still be done.
         return refused or self._apply_policy(plan, is_agreed=offered is not None and _steps(offered) == _steps(plan))
 
@@ -339,10 +347,10 @@ class Evaluation:
 
     def _judge_existing(self, existing: Endpoint) -> PlannedContract | Rejection:
         proposed = self.proposal.endpoint
-        names = ("path", "input_schema", "output_schema", "required_scopes")
-        same = all(getattr(proposed, name) == getattr(existing, name) for name in names)
         counter = None if existing.builtin else _pass_through(existing)
-        if counter is not None and same and proposed.semantic.impact == existing.semantic.impact:
+        claims_less = not self.proposal.is_brief and proposed.semantic.impact != existing.semantic.impact
+        same_scopes = self.proposal.is_brief or proposed.required_scopes == existing.required_scopes
+        if counter is not None and same_scopes and not claims_less and _is_part_of(proposed, existing):
             return counter
         explanation = f"{existing} exists already, with another contract; call it, or propose another path."
         return Rejection(reason=POLICY, explanation=explanation, counter=counter, nearest=(existing,))
@@ -419,6 +427,29 @@ def _unfit(plan: Plan, findings: list[Diagnostic]) -> Rejection:
     misses = [{"field": finding.pointer[:200], "reason": finding.message[:300]} for finding in wrong[:_MOST_MISSES]]
     explanation += f" {wrong[0].message[:300]}."
     return Rejection(reason=IMPOSSIBLE, explanation=explanation, details={"misses": misses})
+
+
+def _is_part_of(proposed: Endpoint, existing: Endpoint) -> bool:
+    """Return True if an endpoint takes what is proposed to be sent, and yields what is wanted."""
+    if (proposed.input_schema, proposed.output_schema) == (existing.input_schema, existing.output_schema):
+        return True
+    if proposed.path != existing.path:
+        return False
+    taken = {one.path: one for one in slots_of(existing.input_schema, most=MOST_FIELDS, levels=LEVELS)}
+    sent = {one.path: one for one in slots_of(proposed.input_schema, most=MOST_FIELDS, levels=LEVELS)}
+    made = {one.path: one for one in slots_of(existing.output_schema, most=MOST_FIELDS, levels=LEVELS)}
+    wanted = slots_of(proposed.output_schema, most=MOST_FIELDS, levels=LEVELS)
+    lacking = [one for path, one in taken.items() if one.required and (path not in sent or not sent[path].required)]
+    return (
+        not lacking
+        and all(path in taken and fit(taken[path].facts, one.facts, sent=True) for path, one in sent.items())
+        and all(
+            one.path in made
+            and fit(one.facts, made[one.path].facts) == 1
+            and (made[one.path].required or not one.required)
+            for one in wanted
+        )
+    )
 
 
 def _segments(endpoint: Endpoint) -> Any:

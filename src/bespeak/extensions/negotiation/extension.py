@@ -21,6 +21,7 @@ def _open(opening: Opening) -> None:
     negotiator = Negotiator(registrar, store, syntheses, settings, document.sessions)
     server.own_endpoints = syntheses
     opening.provide("negotiation", negotiator)
+    opening.on_start(lambda: negotiator.prepare(server.routes))
 
 
 negotiation: Final = Extension(

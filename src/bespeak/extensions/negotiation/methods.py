@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 import secrets
+import threading
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -24,7 +25,7 @@ from bespeak.documents.projections.agtp_manifest import project_endpoint
 from bespeak.extensions.negotiation import store as commands
 from bespeak.extensions.negotiation.evaluation import IMPOSSIBLE, POLICY, Evaluation, Rejection, is_admitted
 from bespeak.extensions.negotiation.plan import Impossible, Plan, PlannedContract
-from bespeak.extensions.negotiation.planner.planner import Planner
+from bespeak.extensions.negotiation.planner.planner import FanOut, Planner
 from bespeak.extensions.negotiation.proposal import Proposal, check_conformance, read_proposal
 from bespeak.extensions.negotiation.settings import NegotiationSettings
 from bespeak.extensions.negotiation.syntheses import Syntheses, register
@@ -336,7 +337,19 @@ class Negotiator:
         self._networks = Buckets(Rate(count, settings.rate.unit, burst), time.monotonic_ns)
         self._evaluating: set[str] = set()
         self._threads = asyncio.Semaphore(_MOST_THREADS)
+        self._building = threading.Lock()
         self._planner: tuple[RouteTable, list[Endpoint], Planner] | None = None
+
+    def prepare(self, routes: RouteTable) -> None:
+        """Build the planner beside other work: for 1,500 endpoints it takes seconds."""
+
+        def build() -> None:
+            try:
+                self._planner_of(routes)
+            except Exception:
+                _logger.warning("the planner could not be built; the first proposal tries again", exc_info=True)
+
+        threading.Thread(target=build, name="planner", daemon=True).start()
 
     async def propose(self, call: RoutedCall) -> Answer | Effects | Refused:
         owner = caller(call.principal, call.request.connection.address)
@@ -438,22 +451,24 @@ class Negotiator:
             return _FAILED
 
     def _planner_of(self, routes: RouteTable) -> Planner:
-        """Return the planner of a table. It is built on first use, which is in a thread.
+        """Return the planner of a table. It is built when the server starts, in a thread, or on first use.
 
         It does not know the words of syntheses: what one agent has proposed must not change what others can. Nor
         does it know those of internal endpoints that no composition may call.
         """
-        before = self._planner
-        if before is not None and before[0] is routes:
-            return before[2]
-        endpoints = [
-            route.endpoint
-            for route in routes.steps.values()
-            if not route.builtin and route.synthesis_id is None and is_admitted(self.settings, route.endpoint)
-        ]
-        planner = before[2] if before is not None and before[1] == endpoints else Planner(endpoints)
-        self._planner = (routes, endpoints, planner)
-        return planner
+        with self._building:
+            before = self._planner
+            if before is not None and before[0] is routes:
+                return before[2]
+            endpoints = [
+                route.endpoint
+                for route in routes.steps.values()
+                if not route.builtin and route.synthesis_id is None and is_admitted(self.settings, route.endpoint)
+            ]
+            fan_out = FanOut(self.settings.most_rows, self.settings.failed_row)
+            planner = before[2] if before is not None and before[1] == endpoints else Planner(endpoints, fan_out)
+            self._planner = (routes, endpoints, planner)
+            return planner
 
 
 def _read_offer(call: RoutedCall, document: str) -> Plan | None:
@@ -502,6 +517,17 @@ def release_synthesis(call: RoutedCall, synthesis_id: str) -> Effects:
     return effects([command], result, {"of-another": _OF_ANOTHER, "": NO_SYNTHESIS}, own.refresh)
 
 
+_LISTED: Final = 100  # most proposals of an agent that are listed, newest first
+
+
+def _summarize(row: commands.ProposalRow) -> dict[str, Any]:
+    names = ("proposal_id", "negotiation_id", "method", "path", "state", "persistent")
+    found = {name: getattr(row, name) for name in names}
+    if row.state == commands.APPROVED:
+        found["synthesis_id"] = row.synthesis_id
+    return {**found, "created": write_instant(row.created), "expires_at": write_instant(row.expires)}
+
+
 _METHOD: Final = StandardMethod(
     name="QUERY",
     description="Answers with the state of a proposal of the caller: 261 while it is open, then 263 or 463.",
@@ -509,15 +535,24 @@ _METHOD: Final = StandardMethod(
     outcome="The contract, the reason of the refusal, or the state of the evaluation is returned.",
     takes={"proposal_id": NEGOTIATED_ID_SCHEMA},
 )
-PROPOSAL_METHODS: Final = (("/proposals/{proposal_id}", _METHOD), ("/proposals", _METHOD))
+_LISTING: Final = replace(
+    _METHOD,
+    description=f"{_METHOD.description} Without an id: lists the proposals of the caller, newest first.",
+    takes={"proposal_id?": NEGOTIATED_ID_SCHEMA},
+)
+PROPOSAL_METHODS: Final = (("/proposals/{proposal_id}", _METHOD), ("/proposals", _LISTING))
 """Paths and their method: with the id in the path, or in the body as the reference implementation sends it."""
 
 
 async def proposals(call: RoutedCall) -> Answer | Refused:
     """Answer QUERY /proposals. The proposals of other agents do not exist for the caller."""
+    agent = caller(call.principal, call.request.connection.address)
+    if "proposal_id" not in call.input:
+        own: list[commands.ProposalRow] = await call.store.read(commands.ListProposals(None, _LISTED, agent_id=agent))
+        return Answer(_encode({"proposals": [_summarize(row) for row in own]}))
     wanted = commands.ReadProposal(call.input["proposal_id"])
     row: commands.ProposalRow | None = await call.store.read(wanted)
-    if row is None or row.agent_id != caller(call.principal, call.request.connection.address):
+    if row is None or row.agent_id != agent:
         message = "This agent has no proposal with this id; PROPOSE / returns it."
         return Refused(status.NOT_FOUND, "proposal-not-found", message)
     return answer_proposal(row)

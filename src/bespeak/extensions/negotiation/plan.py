@@ -31,6 +31,7 @@ class Plan:
     endpoints: tuple[Endpoint, ...]  # endpoint of each step, in the order of the recipe
     quality: float  # how sure it is that the plan means what the proposal means, 0 to 1
     explanation: tuple[str, ...] = ()  # what each step does, for people
+    output: Mapping[str, Any] | None = None  # schema of its output, if that is not the proposed one
     doubts: tuple[str, ...] = ()  # choices that the proposal leaves open, each with what would settle it
 
     @property

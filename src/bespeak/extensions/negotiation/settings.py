@@ -60,4 +60,9 @@ class NegotiationSettings:
         security=True,
     )
     most_live: int = setting(100, "The most living endpoints of one agent.", bounds=(1, 10_000), security=True)
+    most_rows: int = setting(100, "The most rows for each of which a composition may make a call.", bounds=(1, 10_000))
+    failed_row: str = setting(
+        "fail", "What a failed call for a row does: it fails the composition, or its row is left out.",
+        choices=("fail", "skip"),
+    )  # fmt: skip
     expansions: int = setting(10_000, "The most endpoints that one search for a plan looks at.", bounds=(1, 1_000_000))

@@ -357,17 +357,21 @@ class ReadProposal(Command, frozen=True):
 
 
 class ListProposals(Command, frozen=True):
-    """List proposals, oldest first."""
-
     state: str | None = None  # state to list; None for all
     limit: int = 100
-    after: tuple[float, str] = (0.0, "")  # time and id of the last proposal of the previous page
+    after: tuple[float, str] = (0.0, "")  # time and id of the last proposal of the previous page, if oldest first
+    agent_id: str | None = None  # whose to list, newest first; None for those of all agents, oldest first
 
     def steps(self) -> Result[list[ProposalRow]]:
-        of, states = ("", ()) if self.state is None else (f"{_STATE} = ? AND ", (self.state,))
-        where = f"{of}(created, proposal_id) > (?, ?)"
-        sql = f"SELECT {_COLUMNS} FROM proposals WHERE {where} ORDER BY created, proposal_id LIMIT ?"
-        return read_all(_proposal, sql, *states, *self.after, self.limit)
+        both = {f"{_STATE} = ?": self.state, "agent_id = ?": self.agent_id}
+        chosen: dict[str, Any] = {condition: value for condition, value in both.items() if value is not None}
+        order = "created DESC, proposal_id"
+        if self.agent_id is None:
+            chosen |= {"(created, proposal_id) > (?, ?)": self.after}
+            order = "created, proposal_id"
+        given = [part for value in chosen.values() for part in (value if isinstance(value, tuple) else (value,))]
+        sql = f"SELECT {_COLUMNS} FROM proposals WHERE {' AND '.join(chosen)} ORDER BY {order} LIMIT ?"
+        return read_all(_proposal, sql, *given, self.limit)
 
 
 class ListChanges(Command, frozen=True):

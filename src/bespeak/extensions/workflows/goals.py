@@ -147,7 +147,13 @@ def write_value(source: Source, given: Mapping[str, Any]) -> Any:
         return source.value
     if source.kind == "proposal" and source.value in given and _is_plain(source):
         return given[source.value]
-    if source.sort is not None or source.limit is not None or source.select is not None or source.kind == "item":
+    if (
+        source.sort is not None
+        or source.limit is not None
+        or source.select is not None
+        or source.reduce
+        or source.kind == "item"
+    ):
         raise UnwritableError(f"the values of {source.value!r} must be sorted, cut or shaped between calls")
     text = str(source.value) if source.kind == "previous_step" else f"input.{source.value}"
     if _WORD.fullmatch(text) is None or (source.get and _WORD.fullmatch(source.get) is None):

@@ -39,7 +39,7 @@ class Wanted(msgspec.Struct, frozen=True):
             and (not self.path or self.path in exchange.path)
             and (not self.status or str(response.status).startswith(self.status))
             and (not self.agent or (exchange.call.agent_id or "").startswith(self.agent))
-            and (not self.gate or (response.code is not None and gate_of(response.code) == self.gate))
+            and (not self.gate or _gate(exchange) == self.gate)
         )
 
 
@@ -150,6 +150,18 @@ def _outcome(exchange: Exchange) -> str:
     return "failed" if number >= status.SERVER_ERROR else "ok" if status.is_success(number) else "refused"
 
 
+def _gate(exchange: Exchange) -> str | None:
+    """Return the gate that refused; a 262 says in its body which condition is not met."""
+    code, body = exchange.response.code, exchange.response.body
+    if code is None or exchange.response.status != status.AUTHORIZATION_REQUIRED:
+        return None if code is None else gate_of(code)
+    return gate_of(code, msgspec.json.decode(body, type=_Refusal).error.get("type"))
+
+
+class _Refusal(msgspec.Struct):
+    error: dict[str, Any] = {}
+
+
 def _show(exchange: Exchange, at: float) -> dict[str, Any]:
     code = exchange.response.code
     return {
@@ -157,7 +169,7 @@ def _show(exchange: Exchange, at: float) -> dict[str, Any]:
         "at": round(at, 3),
         "ms": None if exchange.seconds is None else round(exchange.seconds * 1000, 3),
         "code": code,
-        "gate": None if code is None else gate_of(code),
+        "gate": _gate(exchange),
         "face": exchange.call.request.connection.face,
         "replayed": exchange.replayed,
     }

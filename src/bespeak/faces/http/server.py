@@ -25,6 +25,7 @@ from bespeak.protocol.exchange.messages import Connection, Malformed
 from bespeak.runtime.concurrency import Finished, begin
 
 _CHUNKED: Final = (b"transfer-encoding", b"chunked")
+_BODILESS: Final = frozenset({204, 304})  # statuses without a body and its length (RFC 9112 6.3)
 _LAST: Final = b"0\r\n\r\n"
 WritePart = Callable[[bytes], Awaitable[None]]  # writes bytes to the peer; waits while it does not read
 EncodeHead = Callable[[HttpResponse], bytes]  # encodes a response, here one without its body
@@ -49,6 +50,8 @@ class Stream(asgi.RequestBody):
         if message["type"] == "http.response.start" and not self.begun:
             headers: asgi.Headers = list(message.get("headers", ()))
             self._chunked = self._chunked and not any(name == b"content-length" for name, _ in headers)
+            if message["status"] in _BODILESS:
+                self._chunked = False
             self.begun = True
             head = self._encode(
                 HttpResponse(message["status"], [*headers, *([_CHUNKED] if self._chunked else [])], b"")

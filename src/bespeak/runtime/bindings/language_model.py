@@ -68,6 +68,10 @@ class ModelError(BespeakError):
         self.retry_after = retry_after
 
 
+class UnusableAnswerError(ModelError):
+    """The model answered, and not with what it was asked for, also after a correction."""
+
+
 class ModelAnswer(msgspec.Struct, frozen=True):
     value: Any
     model: str
@@ -140,7 +144,8 @@ class LanguageModel:
                 return ModelAnswer(value, self.settings.model, usage)
             correction = f"The answer cannot be used: {fault}. Send the whole answer again, corrected."
             messages += [{"role": "assistant", "content": text}, {"role": "user", "content": correction}]
-        raise ModelError(f"The answer of the language model cannot be used, also after a correction: {fault[:300]}.")
+        message = f"The answer of the language model cannot be used, also after a correction: {fault[:300]}."
+        raise UnusableAnswerError(message)
 
     async def _complete(
         self, messages: list[dict[str, str]], schema: Mapping[str, Any], usage: dict[str, int]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from math import isfinite
+from math import fsum, isfinite
 from typing import Any, Final
 
 import msgspec
@@ -260,6 +260,8 @@ def compile_value(source: Source, schema: Schema | None = None) -> Value:
         value = _rows(source, value)
     if source.get:
         value = _with_path(value, source.get)
+    if source.reduce:
+        return _reduced(value, source.reduce)
     if source.select is not None:
         # The schema of what it shapes: the elements of a list, or the object itself.
         items = None if schema is None else schema.get("items")
@@ -354,6 +356,37 @@ def _with_default(value: Value, default: Any) -> Value:
 def _with_path(value: Value, path: str) -> Value:
     names = split_path(path)
     return lambda scope, item: follow(value(scope, item), names)
+
+
+def _reduced(value: Value, way: str) -> Value:
+    def read(scope: Scope, item: Any) -> Any:
+        rows = _as_list(value(scope, item))
+        if rows is None:
+            return MISSING
+        scope.spend(len(rows))
+        found = [row for row in rows if is_there(row)]
+        kinds = {normal(one)[0] for one in found} if way != "count" else set()
+        if len(kinds) > 1 or (way in ("sum", "average") and kinds - {0}):
+            raise UnmetError("not-a-number", f"the {way} of a list must be of numbers; it has other values")
+        try:
+            return _REDUCE[way](found) if found or way in ("count", "sum") else MISSING
+        except OverflowError:
+            raise UnmetError("not-a-number", f"the {way} of a list is too large") from None
+
+    return read
+
+
+def _sum(found: list[Any]) -> Any:
+    return fsum(found) if any(type(one) is float for one in found) else sum(found)
+
+
+_REDUCE: Final[Mapping[str, Callable[[list[Any]], Any]]] = {
+    "count": len,
+    "sum": _sum,
+    "min": lambda found: min(found, key=normal),
+    "max": lambda found: max(found, key=normal),
+    "average": lambda found: _sum(found) / len(found),
+}
 
 
 def _with_shape(value: Value, shape: Value) -> Value:

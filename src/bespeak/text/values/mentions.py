@@ -153,7 +153,8 @@ def _find_readings(tokens: Tokens, times: Times) -> Iterator[Reading]:
     at = 0
     while at < tokens.count:
         word, reading = tokens.words[at], None
-        if word[0].isdecimal() or word in NUMBERS or word in TIMES:
+        is_part = word.isdecimal() and tokens.joins(at) and tokens.words[at - 1].isalpha()  # m2
+        if not is_part and (word[0].isdecimal() or word in NUMBERS or word in TIMES):
             try:
                 reading = _read(tokens, times, at)
             except (ValueError, OverflowError, ArithmeticError):

@@ -40,6 +40,7 @@ _SCALES: Final = {
 }
 _SHORT_SCALES: Final = {"k": 10**3, "m": 10**6, "mn": 10**6, "bn": 10**9}
 _PARTS: Final = {"½": Decimal("0.5"), "¼": Decimal("0.25"), "¾": Decimal("0.75")}
+_DECADES: Final = (*range(20, 100, 10), *range(1900, 2100, 10))
 _VAGUE: Final = {"couple": (2, 0.8), "pair": (2, 0.8), "few": (3, 0.3)}
 SHARED_SIGNS: Final = frozenset({"$", "£", "¥", "kr"})  # signs of several currencies; only a region decides
 _CURRENCIES: Final = names("currencies")
@@ -134,6 +135,8 @@ def _read_figures(tokens: Tokens, at: int) -> Reading | None:
         return None
     value, certainty = read
     behind = words[end] if tokens.joins(end) else ""
+    if behind == "s" and value in _DECADES and (words[at - 1] == "the" or words[end + 1].isalpha()):
+        return None  # 80s music
     if behind in ("st", "nd", "rd", "th") and isinstance(value, int):
         return Reading("number", at, end + 1, value, 0.7, "ordinal")
     if behind in _PARTS or behind in _SHORT_SCALES:

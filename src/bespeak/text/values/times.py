@@ -41,6 +41,7 @@ _BEFORE_TIME: Final = word_set("at @ around about by until till before after fro
 _BEFORE_DAY: Final = word_set(", on by until till from since before after between to through - –")
 _BEFORE_DATE: Final = _BEFORE_DAY | word_set("the of in for and")
 _BEFORE_MONTH: Final = word_set("in of during until by since through till")
+_COUNTED: Final = word_set("people persons guests adults children kids seats tickets rooms")  # in May 5 people
 _JOINTS: Final = word_set(", at @ around about by")
 _CLOSING: Final = listed("behind-numbers")  # words behind a number that counts nothing
 _TO: Final = word_set("to until till through thru - – —")
@@ -138,10 +139,15 @@ class Times:
         words, place = self.words, clock.end
         place += words[place] == ","
         day = self._read_day(self._skip_the(place + (words[place] in ("on", "of"))))
-        if day is None or day.kind != "date":
+        if day is None or day.kind != "date" or self._lists_days(day):
             return clock
         self._take_part(day)
         return self._join(day, clock, clock.start, day.end)
+
+    def _lists_days(self, day: Reading) -> bool:
+        """Return True for mon, wed and fri: what they share is not a part of the first one."""
+        words, place = self.words, day.end + (self.words[day.end] in (",", "and", "&"))
+        return day.how == "weekday" and place > day.end and words[place + (words[place] == "and")] in _WEEKDAYS
 
     def _join(self, day: Reading, clock: Reading, start: int, end: int) -> Reading:
         whole = replace(clock, start=start, end=end, certainty=min(day.certainty, clock.certainty))
@@ -358,7 +364,7 @@ class Times:
         place = self._skip_the(end + (words[end] in ("-", "/") and self.tokens.joins(end + 1)))
         named = words[place].isdecimal() or words[place] in CARDINALS or words[place] in ORDINALS
         found = read_number(self.tokens, place) if named or words[place][:1].isdecimal() else None
-        if found is not None and (found.unit or named) and found.value <= 31:
+        if found is not None and (found.unit or named) and found.value <= 31 and words[found.end] not in _COUNTED:
             return self._date(at, found.end, month, int(found.value))
         if year := self._read_year(end):
             return _month(at, end + 1 + (words[end] in (",", "of")), year, month, 0.9)
@@ -436,10 +442,8 @@ class Times:
         return near and replace(near, certainty=certainty * (1 if self._before(at) in _BEFORE_DATE else 0.8))
 
     def _read_in(self, at: int) -> Reading | None:
-        """Read in two hours, in 2027."""
+        """Read in two hours."""
         words = self.words
-        if words[at + 1].isdecimal() and (year := self._read_year(at + 1)) and self._closes(at + 2):
-            return _period(at + 1, at + 2, (date(year, 1, 1), date(year, 12, 31)), 0.7, "year")
         place = at + 1 + (words[at + 1] in ("about", "around", "exactly"))
         count = read_amount(self.tokens, place)
         return self._move(at, count.end, count, 1) if count is not None and count.kind == "duration" else None
@@ -450,13 +454,6 @@ class Times:
             return _day(start, end, add(self.today, count, sign), certainty)
         moment = add(self.now.replace(microsecond=0), count, sign)
         return Reading("datetime", start, end, None, certainty, day=moment.date(), clock=moment.timetz())
-
-    def _read_part(self, at: int) -> Reading | None:
-        """Read in the evening, where no date is named."""
-        if self._before(at) != "the" or self._before(at - 1) not in ("in", "during"):
-            return None
-        first, last = _PARTS[self.words[at]]
-        return Reading("range", at, at + 1, (time(first), time(last)), 0.6, self.words[at])
 
     # Both ends of a range
 
@@ -604,7 +601,6 @@ _READERS: Final[dict[str, Callable[[Times, int], Reading | None]]] = {
     **dict.fromkeys(_MONTHS, Times._read_month),
     **dict.fromkeys(_TURNS, Times._read_turn),
     **dict.fromkeys(_PLACES, Times._read_place),
-    **dict.fromkeys(_PARTS, Times._read_part),
     **dict.fromkeys((name[0] for name in _HOLIDAYS), Times._read_holiday),
     "weekend": lambda times, at: _period(at, at + 1, times._period("weekend", 0), 0.7, "weekend"),
     "day": Times._read_after,

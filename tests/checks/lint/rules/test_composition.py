@@ -98,6 +98,7 @@ def first(**fields: Any) -> Source:
     first(),
     captured(ROOMS, where=(Condition(left=item("price"), op="lt", right=given("n")),), pick="only", get="id"),
     first(sort=constant("-price"), limit=given("n")),
+    captured(ROOMS, get="id", reduce="max"),
     constant("a"),
     captured("found.next"),
 )
@@ -119,6 +120,8 @@ BY_CITY = (Condition(left=item("price"), right=given("city")),)
     (constant(3), "H744", ": the value is an integer, and a string is wanted"),
     (captured("found.rooms.id"), "H744", ": the value is an array, and a string is wanted"),
     (first(sort=constant("size")), "H743", ", sort: there is no field 'size'; there are id, price"),
+    (captured(ROOMS, get="id", reduce="sum"), "H744", ": its elements are string, and sum wants numbers"),
+    (captured(ROOMS, reduce="count"), "H744", ": the value is an integer, and a string is wanted"),
     (first(limit=given("city")), "H744", ": an order or a limit is string"),
     (first(where=BY_CITY), "H744", ", condition: number is compared with string, which never holds"),
 )

@@ -2,7 +2,8 @@
 
 Names are texts unless a letter follows: `i` integer, `n` number, `b` boolean, `d` date, `t` date and time, `e` e-mail,
 `u` UUID, `o` any object, `*` any value. `[]` after the letter is a list of them, `=a|b` lists the values allowed,
-`?` after a name makes it optional, `==v` is a default. `~` before the verb is reversible, `!` irreversible.
+`?` after a name makes it optional, `==v` is a default. An output of `[].x` is a list at
+the top level. `~` before the verb is reversible, `!` irreversible.
 """
 
 from __future__ import annotations
@@ -74,6 +75,9 @@ def contracts(text: str) -> list[Endpoint]:
 def schema(fields: Iterable[str]) -> dict[str, Any]:
     """Make the schema of an object with these fields."""
     root: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
+    fields = list(fields)
+    if any(text.startswith("[].") for text in fields):
+        return {"type": "array", "items": schema(text.removeprefix("[].") for text in fields)}
     for text in fields:
         found = _FIELD.fullmatch(text)
         assert found is not None, text

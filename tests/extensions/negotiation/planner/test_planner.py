@@ -14,7 +14,7 @@ from tests.extensions.negotiation.planner.services import HOTEL, approved, doubt
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.extensions.negotiation.plan import Impossible, Plan
-from bespeak.extensions.negotiation.planner.planner import Planner
+from bespeak.extensions.negotiation.planner.planner import FanOut, Planner
 
 BOMB: dict[str, Any] = {
     "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}] * 60}},
@@ -267,6 +267,55 @@ def test_a_plan_calls_these_endpoints(line: str, endpoints: list[str]) -> None:
     found = approved(line)
     assert [str(one) for one in found.endpoints] == endpoints
     assert found.impact == {"~": "reversible", "!": "irreversible"}.get(line[0], "informational")
+
+
+STAFF = contracts("""
+LIST /employees -> [].id [].name [].email:e [].manager_id
+FETCH /employees/{id} -> id name email:e manager_id
+LIST /accounts -> accounts[].id accounts[].employee_id accounts[].login
+!BOOK /flights/{flight_id} passenger seat_number? -> reference
+""")
+
+
+def test_a_role_is_looked_up_by_its_key_and_only_suggested() -> None:
+    found = doubtful("FETCH /employees/{id}/manager -> name email:e", STAFF)
+    assert [one.path for one in found.endpoints] == ["/employees/{id}", "/employees/{id}"]
+    assert found.recipe.steps[1].input["id"].value == "step_1.manager_id"
+    assert "Is the manager a employee" in found.doubts[0]
+    assert "`mentor`" in doubtful("FETCH /employees/{id}/mentor -> name email:e", STAFF).doubts[0]
+
+
+def test_an_effect_is_found_by_the_beginning_of_a_compound() -> None:
+    found = approved("!BOOK /flight-seats flight_id passenger seat_number -> reference", STAFF)
+    assert set(found.recipe.steps[0].input) == {"flight_id", "passenger", "seat_number"}
+
+
+def test_a_refusal_names_the_input_that_was_not_understood_and_a_name_for_it() -> None:
+    miss = refused("LIST /accounts email:e -> accounts[].login", STAFF).misses[0]
+    assert (miss.field, "call it `employee_email`" in miss.reason) == ("email", True), miss
+    approved("LIST /accounts employee_email:e -> accounts[].login", STAFF)
+    approved("LIST /employees/accounts email:e -> accounts[].login", STAFF)
+
+
+def test_calls_for_each_row_state_their_bound_and_what_a_failure_does() -> None:
+    proposal = contract("LIST /bookings/rooms guest_id -> bookings[].id bookings[].room_price:n")
+    found = Planner(HOTEL, FanOut(20, "skip")).plan(proposal)
+    assert isinstance(found, Plan)
+    assert (found.recipe.steps[1].max_items, found.recipe.steps[1].on_failure) == (20, "skip")
+    assert "at most 20 (rows that fail are left out)" in found.explanation[1]
+
+
+PAGED = contracts("""
+FETCH /carts/{id} -> id lines.items[].sku lines.has_more:b
+FETCH /drafts/{id} -> id
+UPDATE /orders/{id} updateDraftIfNeeded?:b -> id total:n
+FETCH /orders/{id} withDraftIfNeeded?:b -> id total:n
+""")
+
+
+def test_an_embedded_page_is_not_the_list_and_a_word_inside_a_name_covers_nothing() -> None:
+    assert "first page" in doubtful("LIST /carts/{cart_id}/lines -> lines[].sku", PAGED).doubts[0]
+    refused("FETCH /orders/{id}/draft withDraftIfNeeded:b -> total:n", PAGED)
 
 
 ORDERS = contracts("LIST /orders start_at?:i -> orders[].id orders[].total:n")

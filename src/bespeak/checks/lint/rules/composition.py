@@ -401,6 +401,8 @@ class _Checker:
                 self._report(VALUE, f"{at}: {found}")
                 return None
             kind = found
+        if source.reduce:
+            return self._reduced(source.reduce, kind, at)
         if source.select is not None:
             own = source.kind == "constant" and source.value == {}
             inner = item if own else kind.element
@@ -440,6 +442,17 @@ class _Checker:
             if known is not None and known.types and not known.types & wanted:
                 self._report(FIT, f"{at}: an order or a limit is {' or '.join(sorted(known.types))}")
         return element if source.pick != "all" else replace(element, is_list=True, is_optional=kind.is_optional)
+
+    def _reduced(self, way: str, kind: ValueKind, at: str) -> ValueKind:
+        element = kind.element
+        others = element.types - {"null", "integer", "number"}
+        if way in ("sum", "average") and element.types and others == element.types - {"null"}:
+            self._report(FIT, f"{at}: its elements are {' or '.join(sorted(others))}, and {way} wants numbers")
+        if way in ("min", "max"):
+            return replace(element, is_optional=True)
+        exact = way == "count" or (way == "sum" and element.types == {"integer"})
+        made = ValueKind(members=members_of({"type": "integer" if exact else "number"}))
+        return replace(made, is_optional=kind.is_optional or way == "average")
 
     def _conditions(
         self, conditions: Sequence[Condition], element: ValueKind | None, item: ValueKind | None, at: str

@@ -9,9 +9,10 @@ from math import prod
 from typing import Any, Final, NamedTuple
 
 from bespeak.contract.endpoint import IMPACTS, Endpoint
-from bespeak.documents.adoption.naming import join, stems
+from bespeak.documents.adoption.naming import join, plural, stems
 from bespeak.extensions.negotiation.plan import Miss
 from bespeak.extensions.negotiation.planner.operation import (
+    TIMES,
     OutputRows,
     PlanField,
     PlanOperation,
@@ -22,6 +23,7 @@ from bespeak.extensions.negotiation.planner.slot import ITEM, Facts, SchemaTooLa
 from bespeak.extensions.negotiation.planner.vocabulary import (
     COLLECTIVE,
     WRAPPERS,
+    NounReading,
     PathResource,
     ServiceNouns,
     noun_of,
@@ -32,19 +34,62 @@ from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.language.operation_class import operation_classes
 
 MOST_FIELDS: Final = 200  # most fields of a proposed input or output
-_LEVELS: Final = 5
+LEVELS: Final = 5
+TOP_LIST: Final = Miss(
+    field="output", reason="A composition answers with an object; put the list into a field of its output."
+)
+NO_OUTPUT: Final = Miss(field="output", reason="The proposal does not say which fields it wants.")
+
+
+NUMBERS: Final = ("integer", "number")
+_ANY: Final = "any"
+_TIME: Final = "time"
+
+
+class Superlative(NamedTuple):
+    """A phrase such as `cheapest` or `top-rated`: which end of an order, by which attributes."""
+
+    words: frozenset[str]
+    is_most: bool
+    attributes: frozenset[str]
+
+    def column(self, rows: OutputRows, wanted: tuple[PlanField, ...]) -> tuple[PlanField | None, float]:
+        """Return the column that orders the rows, and how sure it is; of several the one that is wanted."""
+        plain = [one for one in rows.fields if not (one.lists > 1 or one.inner or one.identifies or "." in one.column)]
+        if _TIME in self.attributes:
+            found = [one for one in plain if one.facts.format in TIMES or one.term == "year"]
+        else:
+            numbers = [one for one in plain if one.facts.kind in NUMBERS]
+            found = [one for one in numbers if _ANY in self.attributes or self.attributes & set(one.stems)]
+        names = {one.term for one in wanted}
+        for chosen in (found, [one for one in found if one.term in names]):
+            if len(chosen) == 1:
+                return chosen[0], 0.95
+        return (found[0], 0.6) if found else (None, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class WantedTable:
+    """A wanted list, or a list from which wanted fields are made."""
+
     path: tuple[str, ...]
     nouns: tuple[str, ...]
     columns: tuple[PlanField, ...]
-    is_renamed: bool = False  # True if the service does not know its name, so that it may mean something else
+    doubt: str = ""  # why it may mean something else; empty if nothing is open
+    way: str = ""  # `first` for the fields of one row, `reduce` for `reduced`; empty for the list itself
+    order: Superlative | None = None
+    reduced: tuple[tuple[PlanField, str, PlanField | None], ...] = ()  # fields, each with how and of which column
 
     @property
     def text(self) -> str:
+        if not self.path:
+            return ", ".join(field.text for field in self.made)
         return ".".join(self.path).replace(f".{ITEM}", ITEM)
+
+    @property
+    def made(self) -> tuple[PlanField, ...]:
+        """Fields that a proposal wants of it."""
+        return tuple(field for field, *_ in self.reduced) or self.columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +119,17 @@ class Wish:
 
     @property
     def wanted(self) -> list[PlanField]:
-        return [*self.singles, *(field for table in self.tables for field in table.columns)]
+        return [*self.singles, *(field for table in self.tables for field in table.made)]
+
+    @cached_property
+    def below(self) -> frozenset[str]:
+        """Terms of whole segments behind a parameter, which name a part of the thing that it identifies."""
+        found: set[str] = set()
+        behind = False
+        for segment in self.resource.segments:
+            found |= {segment.term, noun_of(segment.stems)} if behind else set()
+            behind = behind or bool(segment.parameter)
+        return frozenset(found)
 
     @property
     def is_effect(self) -> bool:
@@ -99,17 +154,20 @@ def read_wish(proposal: Endpoint, vocabulary: ServiceNouns, *, is_part: bool = F
         return takes
     if isinstance(yields, Miss):
         return yields
+    if any(slot.path == ("",) for slot in yields):
+        return TOP_LIST
     resource = resource_of(proposal.path, vocabulary.things | vocabulary.nouns)
     declared = {slot.path[0] for slot in takes}
     missing = [name for name, _ in resource.owners if name not in declared]
     takes += slots_of(
         {"properties": {name: {"type": "string"} for name in missing}, "required": missing}, most=50, levels=1
     )
-    nouns = [_known(noun, vocabulary) for noun in reversed(resource.nouns[:-1] if is_part else resource.nouns)]
-    noun = next((one for one in nouns if one in vocabulary.nouns), resource.noun)
-    givens = tuple(
-        _owned(field, resource, vocabulary) for field in read_inputs(takes, resource, vocabulary, is_proposed=True)
-    )
+    noun = _noun(resource, vocabulary, is_part=is_part, reads=is_reading(proposal.method))
+    taken = read_inputs(takes, resource, vocabulary, is_proposed=True)
+    named = (vocabulary.row_noun(slot.path) for slot in yields if slot.item is not None and slot.is_container)
+    listed = [_known(one, vocabulary) for one in named if one is not None]
+    also = [one for one in (*_path_terms(resource, taken, vocabulary)[0], *listed) if one in vocabulary.nouns]
+    givens = tuple(_owned(field, resource, vocabulary, also) for field in taken)
     known = PathResource(resource.segments, noun, _known(resource.parent, vocabulary), resource.view, resource.owners)
     reads = is_reading(proposal.method)
     outputs = tuple(replace(one, is_wanted=True) for one in read_outputs(yields, known, vocabulary, is_listing=reads))
@@ -120,18 +178,32 @@ def read_wish(proposal: Endpoint, vocabulary: ServiceNouns, *, is_part: bool = F
     )
     singles = tuple(field for field in outputs if not field.lists and not field.inner)
     if not outputs and reads:
-        return Miss(field="output", reason="The proposal does not say which fields it wants.")
+        return NO_OUTPUT
     must, unknown = _path_terms(resource, givens, vocabulary)
     said = _said(resource, givens, outputs, vocabulary)
     part = resource.nouns[-1] if is_part else ""
     return Wish(proposal, resource, noun, givens, singles, tables, said, must, unknown, part)
 
 
+def find_noun(proposal: Endpoint, vocabulary: ServiceNouns) -> str:
+    """Return what a path deals with, as the service calls it."""
+    resource = resource_of(proposal.path, vocabulary.things | vocabulary.nouns)
+    return _noun(resource, vocabulary, is_part=False, reads=is_reading(proposal.method))
+
+
+def _noun(resource: PathResource, vocabulary: ServiceNouns, *, is_part: bool, reads: bool) -> str:
+    nouns = [_known(noun, vocabulary) for noun in reversed(resource.nouns[:-1] if is_part else resource.nouns)]
+    if reads:
+        nouns = [_begun(one, vocabulary) for one in nouns]
+    noun = next((one for one in nouns if one in vocabulary.nouns), resource.noun)
+    return noun if noun in vocabulary.nouns else _begun(noun, vocabulary)
+
+
 def _slots(schema: Mapping[str, Any], name: str) -> list[Slot] | Miss:
     try:
-        return slots_of(schema, most=MOST_FIELDS, levels=_LEVELS, strict=True)
+        return slots_of(schema, most=MOST_FIELDS, levels=LEVELS, strict=True)
     except SchemaTooLarge:
-        reason = f"The {name} has more than {MOST_FIELDS} fields or {_LEVELS} levels; propose a smaller one."
+        reason = f"The {name} has more than {MOST_FIELDS} fields or {LEVELS} levels; propose a smaller one."
     except Unnameable as error:
         reason = f"The {name} has a field named {brief(str(error))}; names must not be empty or contain `.` or `[]`."
     return Miss(field=name, reason=reason)
@@ -146,13 +218,22 @@ def _known(noun: str, vocabulary: ServiceNouns) -> str:
     return next((tail for tail in (*tails, *other_names(noun)) if tail in vocabulary.nouns), noun)
 
 
-def _owned(field: PlanField, resource: PathResource, vocabulary: ServiceNouns) -> PlanField:
+def _begun(noun: str, vocabulary: ServiceNouns) -> str:
+    """Return the known beginning of an unknown compound, as `order` of `order_total`; else the noun itself."""
+    parts = () if noun in vocabulary.nouns else tuple(noun.split("_"))
+    heads = (join(parts[:at]) for at in range(len(parts) - 1, 0, -1))
+    return next((head for head in heads if head in vocabulary.resources), noun)
+
+
+def _owned(field: PlanField, resource: PathResource, vocabulary: ServiceNouns, also: list[str]) -> PlanField:
     """Let an input without a noun of its own belong to any noun of the path."""
     if field.name in dict(resource.owners):
         return field
     readings = list(field.readings)
-    for noun in dict.fromkeys((*reversed(resource.nouns), _known(resource.noun, vocabulary))):
+    for noun in dict.fromkeys((*reversed(resource.nouns), _known(resource.noun, vocabulary), *also)):
         readings += vocabulary.read_name(field.stems, [noun], field.facts)
+    for role, attribute in field.roles:
+        readings += [NounReading(noun, attribute) for noun in vocabulary.roles.get(role, ()) if attribute != "id"]
     return replace(field, readings=tuple(dict.fromkeys(readings)))
 
 
@@ -163,9 +244,10 @@ def _table(field: PlanField, outputs: tuple[PlanField, ...], noun: str, vocabula
     if is_own:
         nouns.append(noun)
     columns = [one for one in outputs if one.rows == field.path and not (one.inner and one.item is None)]
-    return WantedTable(
-        field.path, tuple(dict.fromkeys(nouns)), tuple(columns), is_own and not f"_{noun}".endswith(f"_{named}")
-    )
+    doubt = ""
+    if is_own and not f"_{noun}".endswith(f"_{named}"):
+        doubt = f"Nothing here is called `{'.'.join(field.path)}`; are they the {plural(noun)}?"
+    return WantedTable(field.path, tuple(dict.fromkeys(nouns)), tuple(columns), doubt)
 
 
 def _said(
@@ -196,6 +278,17 @@ def _named(name: str, vocabulary: ServiceNouns) -> set[str]:
     return found | {role for noun in found if (role := vocabulary.is_role(noun))}
 
 
+def _longest_known(phrase: tuple[str, ...], at: int, vocabulary: ServiceNouns) -> tuple[str, int]:
+    """Return the longest term of the service that begins at a word, and the place behind it; else the next place."""
+    for end in range(len(phrase), at, -1):
+        parts = phrase[at:end]
+        terms = [join(parts), noun_of(parts)]
+        for term in (*terms, *(other for one in terms for other in other_names(one))):
+            if vocabulary.knows(term) and (len(phrase) == len(parts) or term not in COLLECTIVE):
+                return term, end
+    return "", at + 1
+
+
 def _path_terms(
     resource: PathResource, givens: tuple[PlanField, ...], vocabulary: ServiceNouns
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -204,17 +297,13 @@ def _path_terms(
     unknown: list[str] = []
     attributes = {word for field in givens for word in field.stems}
     for phrase in (phrase for segment in resource.literals for phrase in segment.phrases):
-        terms = [join(phrase), noun_of(phrase)]
-        terms += [other for term in terms for other in other_names(term)]
-        known = next((term for term in terms if vocabulary.knows(term)), "")
-        if known:
-            must.append(known)
-            continue
-        for word in phrase:
-            if vocabulary.knows(word) and word not in COLLECTIVE:
-                must.append(word)
-            elif word not in attributes and word not in COLLECTIVE:
-                unknown.append(word)
+        at = 0
+        while at < len(phrase):
+            known, at = _longest_known(phrase, at, vocabulary)
+            if known:
+                must.append(known)
+            elif phrase[at - 1] not in attributes | COLLECTIVE:
+                unknown.append(phrase[at - 1])
     return tuple(dict.fromkeys(must)), tuple(dict.fromkeys(unknown))
 
 
@@ -358,14 +447,14 @@ class Listing:
     rows: OutputRows
     columns: tuple[tuple[PlanField, Value], ...]
     filters: tuple[KeyMatch, ...] = ()
-    sort: PlanField | None = None
+    sort: PlanField | str | None = None  # an input that names columns, or such a name
     limit: PlanField | None = None
     decisions: frozenset[Decision] = frozenset()
     weakest: float = 1.0  # likeness of the column that fits least
 
     @cached_property
     def givens(self) -> frozenset[str]:
-        ordering = {one.name for one in (self.sort, self.limit) if one}
+        ordering = {one.name for one in (self.sort, self.limit) if isinstance(one, PlanField)}
         return self.call.givens.union(ordering, *(value.givens for value in self.values))
 
     @cached_property

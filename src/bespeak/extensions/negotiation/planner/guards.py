@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from bespeak.documents.adoption.naming import CURSORS, LIMITS, stems
+from bespeak.documents.adoption.naming import CURSORS, LIMITS, join, stems
 from bespeak.extensions.negotiation.plan import Miss
 from bespeak.extensions.negotiation.planner.draft import (
     CallResult,
@@ -19,12 +19,13 @@ from bespeak.extensions.negotiation.planner.draft import (
     Wish,
     matches_of,
 )
-from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, PlanField
+from bespeak.extensions.negotiation.planner.operation import MORE, NEXT, PLACES, SORTS, PlanField
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.vocabulary import SHARED, ServiceNouns, noun_of, other_names
-from bespeak.text.language.sentence import word_set
+from bespeak.text.language.sentence import listed, word_set
 
 _UNSAID: Final = 0.6
+_LINK: Final = 0.85
 _QUALIFIED: Final = 0.6
 _EMBEDDED: Final = 0.5
 _NEAR: Final = word_set("around close closest near nearby nearest")  # a distance, which no comparison is
@@ -37,10 +38,12 @@ def judge(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Draft | Miss:
     for field in wish.givens:
         if field.required and field.name not in draft.givens:
             return Miss(field=field.name, reason=f"No endpoint makes use of the input `{field.name}` for this.")
-    covered = _covered(draft, wish, vocabulary)
-    ignored = next((term for term in wish.must if term not in covered), None)
-    if ignored is not None:
-        return Miss(field=wish.endpoint.path, reason=f"Nothing that yields these fields deals with `{ignored}`.")
+    literal = _literals(draft)
+    covered = literal | _inputs(draft, wish, vocabulary)
+    for term in wish.must:
+        names = {term, *other_names(term)}
+        if names.isdisjoint(literal if term in wish.below else covered):
+            return Miss(field=wish.endpoint.path, reason=f"Nothing that yields these fields deals with `{term}`.")
     miss = _anchoring(draft, wish)
     if miss is not None:
         return miss
@@ -66,25 +69,42 @@ def _unused_options(draft: Draft, wish: Wish) -> Iterator[Decision]:
             yield Decision(f"unused {field.name}", 0.6, 0.5, doubt)
 
 
-def _covered(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> set[str]:
-    """Return the words of the path that a plan deals with."""
+def _literals(draft: Draft) -> set[str]:
+    """Return the words that a plan deals with by paths, lists and columns."""
     found: set[str] = set()
     for call in draft.calls:
         for segment in call.operation.resource.literals:
             found |= {segment.term, noun_of(segment.stems)}
-        for field, _ in call.bindings:
-            found |= {field.term, *field.stems, *field.nouns} - {"id"}  # any key is an id: ids in a path must be given
+        for _, value in call.bindings:
+            if isinstance(value, CallResult | RowValue):
+                found |= value.field.identifies
     for listing in draft.listings:
         found |= {*listing.rows.nouns}
-        for one in listing.filters:
-            found |= {*one.column.stems, *(reading.noun for reading in one.column.readings)}
-    for name in draft.givens:
-        field = next(one for one in wish.givens if one.name == name)
-        found |= {*field.stems, *(reading.noun for reading in vocabulary.read_name(field.stems, [], field.facts))}
+        if listing.table.order is not None:
+            found |= listing.table.order.words
     for field, value in draft.outputs:
         if isinstance(value, CallResult | RowValue) and not value.field.identifies:
             found |= _words(value.field) & _words(field)
-    return found.union(*(other_names(term) for term in found))
+    return found
+
+
+def _inputs(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> set[str]:
+    """Return the words that a plan deals with by what it sends and compares."""
+    found: set[str] = set()
+    sent = [field for call in draft.calls for field, _ in call.bindings]
+    sent += [one.column for listing in draft.listings for one in listing.filters]
+    for field in sent:
+        found |= {*_parts_of(field), *field.nouns} - {"id"}  # any key is an id: ids in a path must be given
+    for field in wish.givens:
+        if field.name in draft.givens:
+            found |= _parts_of(field)
+            found |= {reading.noun for reading in vocabulary.read_name(field.stems, [], field.facts)}
+    return found
+
+
+def _parts_of(field: PlanField) -> set[str]:
+    """Return what a name begins with, and its last word: `updateDraftIfNeeded` says nothing about a draft."""
+    return {join(field.stems[:end]) for end in range(1, len(field.stems) + 1)} | {*field.stems[-1:]}
 
 
 def _words(field: PlanField) -> set[str]:
@@ -99,7 +119,12 @@ def _unknown_words(draft: Draft, wish: Wish) -> Iterator[Decision]:
     used = {word for value in _values(draft) if isinstance(value, CallResult) for word in value.field.stems}
     used |= {word for field in wish.wanted for word in _words(field)}
     used |= {word for call in draft.calls for segment in call.operation.resource.literals for word in segment.stems}
+    used = used.union(
+        listed("overviews"), *(listing.table.order.words for listing in draft.listings if listing.table.order)
+    )
     for word in wish.unknown:
+        if word not in _NEAR and not wish.said.isdisjoint(other_names(word)):
+            continue
         if word in _NEAR or (not local and word not in used):
             doubt = f"Nothing here knows what `{word}` in the path means; say it by an input, or leave it out."
             yield Decision(f"unknown {word}", _QUALIFIED, 0.0, doubt)
@@ -117,12 +142,34 @@ def _unsaid(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Iterator[Deci
     """Doubt a step whose path has a segment that the proposal nowhere mentions."""
     for call in draft.calls:
         operation = call.operation
+        if any(listing.call is call and listing.table.doubt for listing in draft.listings):
+            continue  # asked already
+        if _is_link(call, draft, wish):
+            yield Decision(f"link {operation.number}", _LINK)
+            continue
         for segment in operation.resource.literals:
             terms = {segment.term, noun_of(segment.stems)} if operation.endpoint.data_class else {segment.term}
             if terms.isdisjoint(wish.said) and segment.term not in vocabulary.common:
                 doubt = f"`{operation.endpoint}` is about `{segment.text}`, which the proposal does not mention."
                 yield Decision(f"unsaid {segment.term}", _UNSAID, 0.0, doubt)
                 break
+
+
+def _is_link(call: PlannedCall, draft: Draft, wish: Wish) -> bool:
+    """Return True if a call lists, for what is given, the keys that a call with only said segments needs."""
+    noun, literals = call.operation.resource.noun, call.operation.resource.literals
+    if noun in wish.said or not any(listing.call is call for listing in draft.listings) or not call.bindings:
+        return False
+    if any(value.calls and not value.givens for _, value in call.bindings):
+        return False
+    if any(segment.term not in wish.said and noun_of(segment.stems) != noun for segment in literals):
+        return False
+    return any(
+        other.is_per_row
+        and all(segment.term in wish.said for segment in other.operation.resource.literals)
+        and any(noun in field.identifies and isinstance(value, RowValue) for field, value in other.bindings)
+        for other in draft.calls
+    )
 
 
 def _anchoring(draft: Draft, wish: Wish) -> Miss | None:
@@ -136,16 +183,18 @@ def _anchoring(draft: Draft, wish: Wish) -> Miss | None:
         for field, value in listing.columns:
             if not (value.givens or value.is_per_row):
                 return Miss(field=field.text, reason="It would be the same in every row, whatever is given.")
-    if not any(field.required and field.term not in LIMITS | SORTS for field in wish.givens):
+    aside = LIMITS | SORTS | PLACES | CURSORS
+    telling = {field.name for field in wish.givens if field.term not in aside}
+    if not any(field.required and field.name in telling for field in wish.givens):
         return None
     # Calls whose rows are chosen by something given or by another row.
     anchored = {listing.call for listing in draft.listings if listing.filters}
     for value in draft.values:
         picked = [match.value for match in matches_of(value)]
-        if isinstance(value, CallResult) and any(one.givens or one.is_per_row for one in picked):
+        if isinstance(value, CallResult) and any(one.givens & telling or one.is_per_row for one in picked):
             anchored.add(value.call)
     for call in draft.calls:
-        if not (call.givens or call.is_per_row or call in anchored):
+        if not (call.givens & telling or call.is_per_row or call in anchored):
             reason = f"`{call.operation.endpoint}` does not depend on what is given."
             return Miss(field=wish.endpoint.path, reason=reason, nearest=call.operation.endpoint)
     return None
@@ -163,9 +212,17 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
     for listing in draft.listings:
         resource = listing.call.operation.resource
         own = not resource.noun or any(f"_{resource.noun}".endswith(f"_{noun}") for noun in listing.rows.nouns)
+        container = listing.rows.path[:-1]
+        marks = (one.term for one in listing.call.operation.outputs if container and one.path[:-1] == container)
+        if not (NEXT | MORE).isdisjoint(marks) and not listing.table.doubt:
+            doubt = f"`{listing.call.operation.endpoint}` shows only the first page of {listing.rows.text}."
+            yield Decision(f"first page {listing.call.number}", _EMBEDDED, 0.0, doubt)
+            continue
+        if any(one.about.startswith("via ") and one.doubt for one in listing.decisions):
+            continue  # asked already
         is_field = resource.noun == wish.noun and (resource.is_collection or not wish.part)
         if not own and listing.call is not draft.deed and not is_field:
-            doubt = f"The {listing.rows.dotted} of `{listing.call.operation.endpoint}` may not be all of them."
+            doubt = f"The {listing.rows.text} of `{listing.call.operation.endpoint}` may not be all of them."
             yield Decision(f"embedded {listing.call.number}", _EMBEDDED, 0.0, doubt)
     for field, value in draft.singles:
         if isinstance(value, CallResult) and wish.noun in field.nouns:
@@ -180,15 +237,17 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
 
 def _restricted(draft: Draft, wish: Wish) -> Iterator[Decision]:
     for listing in draft.listings:
-        if listing.table.is_renamed:
-            doubt = f"Nothing here is called `{listing.table.text}`; are they the {listing.rows.nouns[0]}s?"
-            yield Decision(f"renamed {listing.call.number}", _UNSAID, 0.0, doubt)
+        if listing.table.doubt:
+            yield Decision(f"renamed {listing.call.number}", _UNSAID, 0.0, listing.table.doubt)
         keys = dict(wish.resource.owners) if wish.resource.is_collection else {}
         for one in listing.filters:
             own = one.column.identifies & set(listing.rows.nouns)
             if own and isinstance(one.value, Given) and one.value.field.name in keys:
                 doubt = f"The only element would be the {min(own)} of `{{{one.value.field.name}}}` itself."
                 yield Decision(f"itself {listing.call.number}", _EMBEDDED, 0.0, doubt)
+        if listing.table.way == "reduce" and listing.call.operation.endpoint.method == "SEARCH":
+            doubt = f"`{listing.call.operation.endpoint}` is a search, and may not find all of them."
+            yield Decision(f"searched {listing.call.number}", _UNSAID, 0.0, doubt)
         if listing.rows.is_restricted:
             doubt = f"`{listing.call.operation.endpoint}` lists only those of one state."
             yield Decision(f"restricted {listing.call.number}", 0.6, 0.0, doubt)
@@ -234,6 +293,8 @@ def _detours(draft: Draft, wish: Wish) -> Iterator[Decision]:
             handed = field.identifies - {call.operation.resource.noun}
             if value.calls and handed and not handed & wish.said:
                 noun = min(handed)
+                if any(one.operation.resource.noun in handed for one in draft.calls):
+                    continue  # `_unsaid` has doubted the call that deals with it
                 doubt = f"`{call.operation.endpoint}` would be asked for a {noun}, which the proposal does not mention."
                 yield Decision(f"handed {call.number}", _UNSAID, 0.0, doubt)
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from bespeak.contract.endpoint import IMPACTS, Endpoint
 from bespeak.contract.recipe import Paging
-from bespeak.documents.adoption.naming import CURSORS, LIMITS, OFFSETS, PAGES, join, stems, words
+from bespeak.documents.adoption.naming import CURSORS, LIMITS, OFFSETS, PAGES, join, plural, stems, words
 from bespeak.extensions.negotiation.planner.slot import ITEM, MISSING, Facts, Slot, fit, slots_of
 from bespeak.extensions.negotiation.planner.vocabulary import (
     GENERIC,
@@ -74,7 +74,7 @@ class PlanField:
 
     @cached_property
     def dotted(self) -> str:
-        return ".".join(name for name in self.path if name != ITEM)
+        return ".".join(name for name in self.path if name not in ("", ITEM))
 
     @cached_property
     def lists(self) -> int:
@@ -103,6 +103,13 @@ class PlanField:
     def is_uuid(self) -> bool:
         """True for a UUID. A thing that has an id besides it has two keys, and one is not the other."""
         return self.facts.format == "uuid" or not {"uuid", "guid"}.isdisjoint(words(self.name))
+
+    @cached_property
+    def roles(self) -> list[NounReading]:
+        """Readings, and those of a name by its parts: `author_name` may be the name of an author."""
+        parts = [(*stems(one.attribute),) for one in self.readings]
+        cuts = ((join(words[:at]), join(words[at:])) for words in parts for at in range(1, len(words)))
+        return list(dict.fromkeys((*self.readings, *(NounReading(*cut) for cut in cuts))))
 
     @cached_property
     def tells(self) -> frozenset[str]:
@@ -156,7 +163,7 @@ NEXT: Final = word_set(
 )
 PLACES: Final = word_set("before ending_before from offset page page_number skip start start_at start_index")
 """Inputs that choose a page by its place."""
-_MORE: Final = word_set("has_more has_next_page more")  # outputs that say whether a further page exists
+MORE: Final = word_set("has_more has_next_page more")  # outputs that say whether a further page exists
 SORTS: Final = word_set("order order_by ordering sort sort_by")
 TIMES: Final = word_set("date date-time time")  # formats of times; `from` of such a format is a bound, not a place
 _SECOND_IDS: Final = word_set("guid uid uuid")
@@ -171,7 +178,12 @@ class OutputRows:
 
     @cached_property
     def dotted(self) -> str:
-        return ".".join(name for name in self.path if name != ITEM)
+        return ".".join(name for name in self.path if name not in ("", ITEM))
+
+    @cached_property
+    def text(self) -> str:
+        """Name for people."""
+        return self.dotted or f"{plural(self.nouns[0])}".replace("_", " ")
 
     @cached_property
     def is_restricted(self) -> bool:
@@ -220,7 +232,7 @@ class PlanOperation:
                 is_link = cursor.facts.format in ("uri", "url")
                 if named and not is_link and fit(field.facts, cursor.facts):
                     return Paging(parameter=field.name, cursor=cursor.dotted, items=items)
-        more = next((one.dotted for one in self.outputs if not one.lists and one.term in _MORE), "")
+        more = next((one.dotted for one in self.outputs if not one.lists and one.term in MORE), "")
         for field in self.inputs:
             counts = "pages" if field.term in PAGES else "elements" if field.term in OFFSETS else ""
             if counts and field.facts.kind == "integer":
@@ -232,7 +244,7 @@ class PlanOperation:
         """True if a call yields some of the rows, and nothing says how to get the others."""
         if self.pages is not None or not self.lists:
             return False
-        if any(field.term in NEXT | {"has_more"} for field in self.outputs if not field.lists):
+        if any(field.term in NEXT | MORE for field in self.outputs if not field.lists):
             return True
         return any(
             (field.term in PLACES | CURSORS and field.facts.format not in TIMES)
@@ -255,7 +267,25 @@ def make_operation(
             own = resource.noun if noun is None else noun
             nouns = dict.fromkeys([own, *vocabulary.row_nouns(field.item.names)])
             lists.append(OutputRows(field.path, tuple(nouns), tuple(within)))
-    return PlanOperation(number, endpoint, resource, read_inputs(inputs, resource, vocabulary), yields, tuple(lists))
+    takes = read_inputs(inputs, resource, vocabulary)
+    if not lists:
+        yields = _of_key(yields, takes, resource)
+    return PlanOperation(number, endpoint, resource, takes, yields, tuple(lists))
+
+
+def _of_key(
+    yields: tuple[PlanField, ...], takes: tuple[PlanField, ...], resource: PathResource
+) -> tuple[PlanField, ...]:
+    """Let what is looked up by the id of another thing be its attribute: the salary of `/salaries/{employee_id}`."""
+    keys = [field for field in takes if field.required]
+    nouns = keys[0].identifies - {resource.noun} if len(keys) == 1 else frozenset[str]()
+    if len(nouns) != 1 or keys[0].stems[-1:] != ("id",):
+        return yields
+    own = NounReading(min(nouns), resource.noun)
+    return tuple(
+        replace(field, readings=(*field.readings, own)) if field.term == resource.noun and not field.inner else field
+        for field in yields
+    )
 
 
 def read_inputs(
@@ -391,3 +421,29 @@ class OperationIndex:
             for rows in operation.lists:
                 for noun in rows.nouns:
                     self.listing.setdefault(noun, []).append((operation, rows))
+        self.roles = self._find_roles()  # operations that look up what a role such as `manager` may be
+
+        self.vocabulary.roles = {
+            role: [one.resource.noun for one in operations] for role, operations in self.roles.items()
+        }
+
+    def _find_roles(self) -> dict[str, list[PlanOperation]]:
+        """Find roles: nouns that are only known by keys that refer to them, such as `manager_id` of an employee."""
+        single = [
+            one
+            for one in self.operations
+            if not (one.impact or one.lists)
+            and len(one.required) == 1
+            and one.required[0].identifies == {one.resource.noun}
+        ]
+        known = {one.resource.noun for one in self.operations} | set(self.listing)
+        found: dict[str, dict[int, PlanOperation]] = {}
+        for operation in self.operations:
+            keys = [field for field in operation.outputs if field.stems[-1:] == ("id",) and len(field.stems) > 1]
+            for field in keys:
+                beside = {noun for one in keys if one.rows == field.rows for noun in one.identifies & known}
+                for role in field.identifies - known:
+                    if not self.vocabulary.is_role(role):
+                        fits = (one for one in single if one.resource.noun not in beside)
+                        found.setdefault(role, {}).update({one.number: one for one in fits})
+        return {role: list(operations.values()) for role, operations in found.items()}

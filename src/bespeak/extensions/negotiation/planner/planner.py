@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice, product
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.recipe import Condition, Paging, Recipe, RecipeStep, Source, constant
+from bespeak.documents.adoption.naming import join, plural, stems
 from bespeak.extensions.negotiation.plan import CERTAIN, PLAUSIBLE, Impossible, Miss, Plan
+from bespeak.extensions.negotiation.planner.aggregate import ordered_wish, reduced_wish
 from bespeak.extensions.negotiation.planner.draft import (
+    NO_OUTPUT,
+    TOP_LIST,
     CallResult,
     Decision,
     Draft,
@@ -22,19 +27,33 @@ from bespeak.extensions.negotiation.planner.draft import (
     PlannedCall,
     RowValue,
     Value,
+    Wish,
+    find_noun,
     matches_of,
     read_wish,
 )
 from bespeak.extensions.negotiation.planner.guards import judge
-from bespeak.extensions.negotiation.planner.operation import OperationIndex, Usable
+from bespeak.extensions.negotiation.planner.operation import OperationIndex, PlanField, Usable
 from bespeak.extensions.negotiation.planner.search import Exhausted, PlanSearch
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.strategies import ListingSearch, SingleSearch, State, deeds, nearest
 
 
+class FanOut(NamedTuple):
+    """What holds for calls that are made for each row: how many at most, and what a failed one does."""
+
+    most: int = 100
+    on_failure: str = "fail"  # or `skip`, so that the row is left out
+
+    @property
+    def policy(self) -> str:
+        return "if one fails, all fail" if self.on_failure == "fail" else "rows that fail are left out"
+
+
 class _RecipeWriter:
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: Draft, fan_out: FanOut) -> None:
         self._draft = draft
+        self._fan_out = fan_out
         plain = [call for call in draft.calls if not call.is_per_row]
         after = [call for call in plain if draft.deed is not None and draft.deed in call.before]
         ordered = [call for call in plain if call is not draft.deed and call not in after]
@@ -54,7 +73,8 @@ class _RecipeWriter:
         for field, value in self._draft.singles:
             _put(output, field.path, self._source(value, None))
         for listing in self._draft.listings:
-            _put(output, listing.table.path, self._listed(listing))
+            for path, source in self._made(listing):
+                _put(output, path, source)
         digest = hashlib.sha256(f"{proposal.method} {proposal.path}".encode()).hexdigest()[:12]
         recipe = Recipe(
             name=f"{proposal.method.lower()}-{digest}",
@@ -74,6 +94,8 @@ class _RecipeWriter:
             input={field.name: self._source(value, depth) for field, value in call.bindings},
             output=self._names[call],
             for_each=None if walked is None else self._walk(*walked),
+            max_items=self._fan_out.most,
+            on_failure="fail" if walked is None else self._fan_out.on_failure,
             pages=self._pages(call),
         )
 
@@ -85,7 +107,7 @@ class _RecipeWriter:
         listed = [listing for listing in self._draft.listings if listing.call is call]
         limited = any(field.name.lower().endswith(("limit", "size", "per_page")) for field, _ in call.bindings)
         # Rows that are filtered, sorted or cut here must all be known.
-        asked = limited and any(not (one.filters or one.sort or one.limit) for one in listed)
+        asked = limited and any(not (one.filters or one.sort or one.limit or one.table.way) for one in listed)
         results = (value for value in self._draft.values if isinstance(value, CallResult) and value.call is call)
         return pages if (listed and not asked) or any(map(matches_of, results)) else None
 
@@ -99,12 +121,23 @@ class _RecipeWriter:
     def _kept(self, listing: Listing, select: dict[str, Source] | None = None) -> Source:
         return Source(
             kind="previous_step",
-            value=f"{self._names[listing.call]}.{listing.rows.dotted}",
+            value=_joined(f"{self._names[listing.call]}.", listing.rows.dotted),
             where=self._conditions(listing.filters, None),
-            sort=None if listing.sort is None else Source(kind="proposal", value=listing.sort.name),
+            sort=_order(listing.sort),
             limit=None if listing.limit is None else Source(kind="proposal", value=listing.limit.name),
             select=select,
         )
+
+    def _made(self, listing: Listing) -> Iterator[tuple[tuple[str, ...], Source]]:
+        """Yield what is made of a list, each with its path in the output."""
+        if not listing.table.way:
+            yield listing.table.path, self._listed(listing)
+            return
+        rows, columns = self._kept(listing), dict(listing.columns)
+        for field, way, column in listing.table.reduced or ((one, "", one) for one in listing.table.columns):
+            value = columns[column] if column is not None else None
+            get = value.field.column if isinstance(value, RowValue) else ""
+            yield field.path, replace(rows, get=get, reduce=way, pick="all" if way else "first")
 
     def _listed(self, listing: Listing) -> Source:
         walked = [call for call, found in self._rows.items() if found[0] is listing]
@@ -134,10 +167,10 @@ class _RecipeWriter:
         field = value.field
         if value.pick is None:
             return Source(kind=start.kind, value=_joined(f"{start.value}.", field.dotted))
-        rows = ".".join(name for name in field.rows if name != ITEM)
+        rows = ".".join(name for name in field.rows if name not in ("", ITEM))
         return Source(
             kind=start.kind,
-            value=f"{start.value}.{rows}",
+            value=_joined(f"{start.value}.", rows),
             where=self._conditions(value.pick.matches, depth),
             pick="first" if value.pick.is_first else "only",
             get=field.column,
@@ -147,6 +180,12 @@ class _RecipeWriter:
         return tuple(
             Condition(left=_item(one.column.column), op=one.op, right=self._source(one.value, depth)) for one in matches
         )
+
+
+def _order(by: PlanField | str | None) -> Source | None:
+    if by is None or isinstance(by, str):
+        return None if by is None else constant(by)
+    return Source(kind="proposal", value=by.name)
 
 
 def _item(path: str) -> Source:
@@ -173,13 +212,13 @@ def _close(value: Any) -> Source:
 _COMPARED: Final = {"eq": "equals", "lt": "is below", "lte": "is at most", "gt": "is above", "gte": "is at least"}
 
 
-def explain(draft: Draft, calls: tuple[PlannedCall, ...]) -> tuple[str, ...]:
+def explain(draft: Draft, calls: tuple[PlannedCall, ...], fan_out: FanOut) -> tuple[str, ...]:
     """Return a sentence for each step, and one for what is made of the results."""
     numbers = {call: number for number, call in enumerate(calls, 1)}
     found = []
     for number, call in enumerate(calls, 1):
         inputs = [f"{field.name} = {_value(value, numbers)}" for field, value in call.bindings]
-        each = " for each row" if call.is_per_row else ""
+        each = f" for each row, of at most {fan_out.most} ({fan_out.policy})" if call.is_per_row else ""
         sent = f" with {', '.join(inputs)}" if inputs else ""
         found.append(f"Step {number}: call {call.operation.endpoint}{each}{sent}.")
     found += [_listing(listing, numbers) for listing in draft.listings]
@@ -190,11 +229,20 @@ def explain(draft: Draft, calls: tuple[PlannedCall, ...]) -> tuple[str, ...]:
 
 
 def _listing(listing: Listing, numbers: dict[PlannedCall, int]) -> str:
-    rows = f"the {listing.rows.dotted} of step {numbers[listing.call]}"
+    rows = f"the {listing.rows.text} of step {numbers[listing.call]}"
     kept = _where(listing.filters, numbers)
-    order = f", sorted by the input {listing.sort.name}" if listing.sort else ""
+    by = listing.sort if isinstance(listing.sort, str) else f"the input {listing.sort.name}" if listing.sort else ""
+    order = f", sorted by {by}" if by else ""
     most = f", at most {listing.limit.name} of them" if listing.limit else ""
     columns = [f"{field.name} = {_value(value, numbers)}" for field, value in listing.columns]
+    if listing.table.reduced:
+        made = (
+            f"{field.name} = the {way}{f' of {column.name}' if column else ''}"
+            for field, way, column in listing.table.reduced
+        )
+        return f"Result: {'; '.join(made)} of {rows}{kept}."
+    if listing.table.way:
+        return f"Result: the first of {rows}{kept}{order}, with {'; '.join(columns)}."
     return f"Result: {listing.table.text} are {rows}{kept}{order}{most}, each with {'; '.join(columns)}."
 
 
@@ -227,13 +275,38 @@ _SECONDS: Final = 2.0  # time after which a search is given up: only a safety st
 _AT_BOUND: Final = Miss(
     field="output", reason="The search ended at its bound; propose fewer fields, or name more of them."
 )
+_NEAREST: Final = 4  # endpoints or names that are tried in place of what a proposal does not say
+_UNSTATED: Final = 0.6  # quality of a plan whose output the proposal did not state
 _NOTHING: Final = Miss(field="output", reason="No plan was found.")
+
+
+@dataclass
+class _Bounds:
+    usable: Usable
+    steps: int
+    left: int  # expansions
+    until: float
+
+
+def _wrapped(schema: Mapping[str, Any], noun: str) -> dict[str, Any]:
+    """Return the schema of an object whose field is a list; references to definitions of the list stay valid."""
+    name = plural(noun or "item")
+    rest = {key: value for key, value in schema.items() if key not in ("$defs", "definitions", "$schema")}
+    kept = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
+    return {"type": "object", "properties": {name: rest}, "required": [name], **kept}
 
 
 class Planner:
     """Plans over a fixed set of endpoints. It may be used from several threads."""
 
-    def __init__(self, endpoints: Iterable[Endpoint], *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        endpoints: Iterable[Endpoint],
+        fan_out: FanOut = FanOut(),  # noqa: B008
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._fan_out = fan_out
         self._index = OperationIndex(endpoints)
         self._clock = clock
 
@@ -241,25 +314,92 @@ class Planner:
         self, proposal: Endpoint, usable: Usable = lambda _: True, *, depth: int = 10, expansions: int = 10_000
     ) -> Plan | Impossible:
         """Return the best plan of at most `depth` steps that are `usable`, or what no plan covers; always the same."""
-        until = self._clock() + _SECONDS
-        found: list[Impossible] = []
-        for is_part in (False, True):
-            wish = read_wish(proposal, self._index.vocabulary, is_part=is_part)
-            if isinstance(wish, Miss):
-                return Impossible(misses=(wish,))
-            search = PlanSearch(self._index, wish, usable, expansions, lambda: self._clock() > until)
-            planned = _PlanAttempt(search, min(depth, _STEPS)).run()
+        bounds = _Bounds(usable, min(depth, _STEPS), expansions, self._clock() + _SECONDS)
+        found = self._best(proposal, bounds)
+        if isinstance(found, Plan):
+            return found
+        for stated, doubt in self._stated(proposal, found.misses, usable):
+            planned = self._best(stated, bounds)
             if isinstance(planned, Plan):
+                doubts = (doubt, *planned.doubts)
+                quality = min(planned.quality, _UNSTATED)
+                return replace(planned, quality=quality, doubts=doubts, output=stated.output_schema)
+        return replace(found, misses=tuple(self._advised(proposal, miss, bounds) for miss in found.misses))
+
+    def _best(self, proposal: Endpoint, bounds: _Bounds) -> Plan | Impossible:
+        best: Plan | Impossible | None = None
+        for wish in self._wishes(proposal):
+            if isinstance(wish, Miss):
+                return best or Impossible(misses=(wish,))
+            search = PlanSearch(self._index, wish, bounds.usable, bounds.left, lambda: self._clock() > bounds.until)
+            planned = _PlanAttempt(search, bounds.steps, self._fan_out).run()
+            bounds.left = max(search.left, 0)
+            if isinstance(planned, Plan) and planned.is_certain:
                 return planned
-            found.append(planned)
-            expansions = search.left
-            if wish.is_effect or not wish.resource.is_collection or len(wish.resource.nouns) < 2:
-                break
-        return found[0]
+            if best is None or (isinstance(planned, Plan) and not isinstance(best, Plan)):
+                best = planned
+        assert best is not None
+        return best
+
+    def _stated(self, proposal: Endpoint, misses: tuple[Miss, ...], usable: Usable) -> Iterator[tuple[Endpoint, str]]:
+        """Yield a proposal with the output of the nearest endpoints if it states none that can be composed."""
+        noun = find_noun(proposal, self._index.vocabulary)
+        if TOP_LIST in misses:
+            yield replace(proposal, output_schema=_wrapped(proposal.output_schema, noun)), TOP_LIST.reason
+        elif NO_OUTPUT in misses:
+            near = [one for one in self._index.operations if one.resource.noun == noun and not one.impact]
+            many = not proposal.path.endswith("}")
+            near.sort(key=lambda one: (bool(one.lists) != many, len(one.required), one.number))
+            # An output says everything about an endpoint, so that of an internal one is never offered.
+            for operation in [one for one in near if usable(one.endpoint) and not one.endpoint.internal][:_NEAREST]:
+                schema = operation.endpoint.output_schema
+                is_list = schema.get("type") == "array"
+                doubt = f"The proposal does not say which fields it wants; `{operation.endpoint}` yields these."
+                yield replace(proposal, output_schema=_wrapped(schema, noun) if is_list else schema), doubt
+
+    def _advised(self, proposal: Endpoint, miss: Miss, bounds: _Bounds) -> Miss:
+        """Add to a Miss about an input a name for it with which there is a plan."""
+        properties = proposal.input_schema.get("properties")
+        name, term = miss.field, join(stems(miss.field))
+        if not isinstance(properties, dict) or name not in properties or f"{{{name}}}" in proposal.path:
+            return miss
+        nouns = {reading.noun for reading in self._index.yielding if reading.attribute == term and reading.noun}
+        for noun in sorted(nouns & self._index.listing.keys())[:_NEAREST]:
+            other = f"{noun}_{name}"
+            renamed = {other if key == name else key: value for key, value in properties.items()}
+            required = [other if key == name else key for key in proposal.input_schema.get("required", ())]
+            schema = {**proposal.input_schema, "properties": renamed, "required": required}
+            planned = self._best(replace(proposal, input_schema=schema), bounds)
+            if isinstance(planned, Plan):
+                reason = (
+                    f"The input `{name}` was not understood: call it `{other}`, or name the {plural(noun)} in the path."
+                )
+                return replace(miss, reason=reason)
+        return miss
+
+    def _wishes(self, proposal: Endpoint) -> Iterator[Wish | Miss]:
+        """Yield what a proposal may mean, likelier ones first."""
+        index = self._index
+        wish = read_wish(proposal, index.vocabulary)
+        if isinstance(wish, Miss):
+            yield wish
+            return
+        ordered = ordered_wish(wish, index.vocabulary)
+        if ordered is not None:
+            yield ordered
+        yield wish
+        if wish.is_effect:
+            return
+        reduced = reduced_wish(wish, index)
+        if reduced is not None:
+            yield reduced
+        if wish.resource.is_collection and len(wish.resource.nouns) > 1:
+            yield read_wish(proposal, index.vocabulary, is_part=True)
 
 
 class _PlanAttempt:
-    def __init__(self, search: PlanSearch, most_steps: int) -> None:
+    def __init__(self, search: PlanSearch, most_steps: int, fan_out: FanOut) -> None:
+        self._fan_out = fan_out
         self._search = search
         self._wish = search.wish
         self._depth = 0
@@ -283,12 +423,12 @@ class _PlanAttempt:
         if exhausted is not None and (exhausted.by_clock or self._best is None):
             return Impossible(misses=(_AT_BOUND,), exhausted=True)
         if self._best is not None:
-            recipe, calls = _RecipeWriter(self._best).write(self._wish.endpoint)
+            recipe, calls = _RecipeWriter(self._best, self._fan_out).write(self._wish.endpoint)
             return Plan(
                 recipe=recipe,
                 endpoints=tuple(call.operation.endpoint for call in calls),
                 quality=round(self._best.quality, 4),
-                explanation=explain(self._best, calls),
+                explanation=explain(self._best, calls, self._fan_out),
                 doubts=_doubts(self._best),
             )
         return Impossible(misses=tuple(self._misses.values())[:_MISSES] or (_NOTHING,))

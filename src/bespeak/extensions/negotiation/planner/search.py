@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import product
 from typing import Any, Final
 
@@ -31,7 +32,7 @@ from bespeak.extensions.negotiation.planner.operation import (
     likeness,
 )
 from bespeak.extensions.negotiation.planner.slot import MISSING, Facts, fit
-from bespeak.extensions.negotiation.planner.vocabulary import SEARCHES, SHARED
+from bespeak.extensions.negotiation.planner.vocabulary import SEARCHES, SHARED, NounReading
 
 _PROVIDERS: Final = 24  # most operations that are tried for one value
 _KEPT: Final = 4  # most ways to get one value that are kept
@@ -164,8 +165,42 @@ class PlanSearch:
             for called in self.call(operation, scope, depth - 1, noun):
                 for value, picked in self.picks(called, field, scope, depth - 1):
                     found.append(Option(value, called.decisions | own | picked))
+        found += self._followed(need, scope, depth)
         self._memo[key] = self._best(found)
         return self._memo[key]
+
+    def _followed(self, need: PlanField, scope: PlanScope, depth: int) -> list[Option]:
+        """Return ways to look up what plays a role, by the key that names the role: the manager by `manager_id`."""
+        found: list[Option] = []
+        for role, attribute in need.roles:
+            for operation in self.index.roles.get(role, ()) if attribute != "id" else ():
+                noun, (key, *_) = operation.resource.noun, operation.required
+                own = replace(need, readings=(NounReading(noun, attribute),))
+                score, field = self.best(own, (one for one in operation.outputs if not one.lists))
+                if field is None or not self.allows(operation):
+                    continue
+                named = PlanField((f"{role}_id",), (NounReading(role, "id"),), key.facts)
+                for option in self.value(named, scope, depth - 1):
+                    self.spend()
+                    doubt = f"Is the {role} a {noun}? `{operation.endpoint}` would be asked for the id of the {role}."
+                    about = Decision(f"role {role} {operation.number}", 0.6 * score, 1.0, doubt)
+                    value = CallResult(self._make(operation, [(key, option.value)]), field)
+                    found.append(Option(value, option.decisions | {about}))
+        return found
+
+    def played(self, column: PlanField, scope: PlanScope, depth: int) -> list[Option]:
+        """Return ways to have the key of what may play the role that a column names: an agent for `assignee_id`."""
+        found: list[Option] = []
+        for role in sorted(column.identifies):
+            for operation in self.index.roles.get(role, ()):
+                noun = operation.resource.noun
+                if not self.allows(operation) or any(role in one.identifies for one in operation.outputs):
+                    continue  # it has the role beside it, so that it is not the role: the workspace of a task
+                need = PlanField((f"{noun}_id",), (NounReading(noun, "id"),), column.facts)
+                doubt = Decision(f"role {role} {operation.number}", 0.6, 1.0, f"Is the {role} meant by the {noun}?")
+                options = self.at_hand(need, scope) or self.computed(need, scope, depth - 1)
+                found += [Option(one.value, one.decisions | {doubt}) for one in options]
+        return found
 
     def at_hand(self, need: PlanField, scope: PlanScope, searched: PlanOperation | None = None) -> list[Option]:
         key = (need, id(scope))
@@ -202,7 +237,7 @@ class PlanSearch:
         """Return a doubt if a list is searched for the name of something else."""
         for field, value in call.bindings:
             if field.term in SEARCHES and isinstance(value, Given) and not value.field.texts & set(rows.nouns):
-                doubt = f"Is `{value.field.name}` something to search {rows.dotted} for?"
+                doubt = f"Is `{value.field.name}` something to search {rows.text} for?"
                 return frozenset((Decision(f"searched {call.number}", _OTHER_TEXT, 2.5, doubt),))
         return frozenset()
 
@@ -289,8 +324,9 @@ class PlanSearch:
         for field in operation.inputs:
             is_free = field.identifies and not field.required and field.name not in taken
             if is_free and not self.at_hand(field, self.given, operation):
-                for option in self.computed(field, scope, depth):
-                    if option.value.givens - used and self.is_of(option.value):
+                options = [one for one in self.computed(field, scope, depth) if self.is_of(one.value)]
+                for option in options or self.played(field, scope, depth):
+                    if option.value.givens - used:
                         return [self._filled(operation, [*bound, (field, option)], scope)]
         return []
 
@@ -307,7 +343,9 @@ class PlanSearch:
         for _, value in sorted(field.facts.values or (), key=repr):
             if isinstance(value, str) and value == noun:
                 return [Option(Fixed(value), frozenset((Decision(f"{field.name} {value}", 0.97, 0.1),)))]
-        return self.computed(field, scope, depth) if field.tells else []
+        if not field.tells:
+            return []
+        return [*self.played(field, scope, depth)[:1], *self.computed(field, scope, depth)]
 
     def _make(self, operation: PlanOperation, bindings: list[tuple[PlanField, Value]]) -> PlannedCall:
         key = operation.number, tuple((field.name, id(value)) for field, value in bindings)
@@ -349,7 +387,7 @@ class PlanSearch:
         elif operation.resource.view:
             decision = Decision(f"first {about}", 0.8, 0.3)
         else:
-            doubt = f"Which of the {rows.dotted} of `{operation.endpoint}`? Give a key of it."
+            doubt = f"Which of the {rows.text} of `{operation.endpoint}`? Give a key of it."
             decision = Decision(f"first {about}", 0.5, 2.5, doubt)
         return [(CallResult(call, field, Pick(is_first=True)), other | {decision})]
 

@@ -65,7 +65,11 @@ class _Walk:
         self._levels = levels
         self._strict = strict
         self.found: list[Slot] = []
-        self._members((), self._facts(self._root), 0)
+        facts = self._facts(self._root)
+        if facts.kind == "array":  # a list at the top level is a field without a name
+            self._slot(("",), self._root, required=True, level=0)
+        else:
+            self._members((), facts, 0)
 
     def _facts(self, view: SchemaView) -> Facts:
         keywords, kinds = view.keywords, {*view.kinds}
@@ -98,9 +102,9 @@ class _Walk:
                 if self._strict:
                     raise SchemaTooLarge
                 return
-            self._slot((*path, name), SchemaView(schema, self._root), name in facts.required, level)
+            self._slot((*path, name), SchemaView(schema, self._root), required=name in facts.required, level=level)
 
-    def _slot(self, path: tuple[str, ...], view: SchemaView, required: bool, level: int) -> None:
+    def _slot(self, path: tuple[str, ...], view: SchemaView, *, required: bool, level: int) -> None:
         facts = self._facts(view)
         item = self._facts(view.items) if facts.kind == "array" else None
         inside = facts if item is None else item

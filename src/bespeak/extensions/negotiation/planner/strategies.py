@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from dataclasses import field as member
 from typing import Final
 
 from bespeak.documents.adoption.naming import CURSORS, LIMITS, join
-from bespeak.extensions.negotiation.plan import Miss
+from bespeak.extensions.negotiation.plan import CERTAIN, Miss
 from bespeak.extensions.negotiation.planner.draft import (
     CallResult,
     Decision,
@@ -19,7 +20,6 @@ from bespeak.extensions.negotiation.planner.draft import (
     RowValue,
     Value,
     WantedTable,
-    Wish,
     cost_of,
 )
 from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, TIMES, OutputRows, PlanField, PlanOperation
@@ -133,6 +133,9 @@ class ListingSearch:
                 listing = self._fill(called.value, rows, called.decisions)
                 if listing is not None:
                     found.append(listing)
+        required = {field.name for field in self._search.wish.givens if field.required}
+        if not any(required <= listing.givens for listing in found):
+            found += self._bridged()
 
         def rank(one: Listing) -> tuple[int, float, int]:
             cost = cost_of(one.calls, one.decisions) - self._search.covered(one.calls)
@@ -140,12 +143,45 @@ class ListingSearch:
 
         return sorted(found, key=rank)[:_KEPT]
 
+    def _bridged(self) -> list[Listing]:
+        """Return lists of other things, each of which is the key to one that is wanted: invoices by order."""
+        found: list[Listing] = []
+        seen: set[tuple[int, str]] = set()
+        search, table = self._search, self._table
+        for _, single, field in search.providers(table.columns[0]) if table.columns else ():
+            if field.lists or single.resource.noun not in table.nouns or single.resource.is_collection:
+                continue
+            for operation, rows in self._key_lists(single.required):
+                place = operation.number, rows.dotted
+                if place in seen or operation.impact or ITEM in rows.path or not search.allows(operation):
+                    continue
+                seen.add(place)
+                own = any(one.tells & set(rows.nouns) for one in single.required)
+                doubt = "" if own else f"The same {table.nouns[0]} may be listed more than once."
+                via = Decision(f"via {operation.number}", 0.95 if own else 0.6, 0.5, doubt)
+                for called in search.call(operation, search.given, self._depth - 1, rows.nouns[0]):
+                    assert isinstance(called.value, CallResult)
+                    listing = self._fill(called.value, rows, called.decisions | {via})
+                    if listing is not None and any(one.is_per_row and one.calls for _, one in listing.columns):
+                        found.append(listing)
+        return found
+
+    def _key_lists(self, keys: Iterable[PlanField]) -> Iterator[tuple[PlanOperation, OutputRows]]:
+        """Yield the lists of other things whose rows have a key as a column."""
+        for reading in (reading for key in keys for reading in key.readings if reading.noun in key.tells):
+            for operation, field in self._search.index.yielding.get(reading, ()):
+                for rows in operation.lists:
+                    if rows.path == field.rows and not set(rows.nouns) & set(self._table.nouns):
+                        yield operation, rows
+
     def _drivers(self) -> list[tuple[PlanOperation, OutputRows]]:
         found: dict[tuple[int, str], tuple[int, PlanOperation, OutputRows]] = {}
         for noun in self._table.nouns:
             for name in (noun, *other_names(noun)):
                 for operation, rows in self._search.index.listing.get(name, ()):
                     key = operation.number, rows.dotted
+                    if not self._table.columns and rows.nouns[0] != name:
+                        continue  # what is only counted must certainly be that
                     if key in found or operation.impact or ITEM in rows.path or not self._search.allows(operation):
                         continue
                     self._search.spend(len(self._table.columns) * len(rows.fields))
@@ -158,7 +194,8 @@ class ListingSearch:
             return -hits, unsaid, len(operation.required), operation.number
 
         ranked = sorted(found.values(), key=lambda one: rank(*one))
-        return [(operation, rows) for hits, operation, rows in ranked if hits][:_DRIVERS]
+        wanted = bool(self._table.columns)
+        return [(operation, rows) for hits, operation, rows in ranked if hits or not wanted][:_DRIVERS]
 
     def _fill(self, result: CallResult, rows: OutputRows, decided: frozenset[Decision]) -> Listing | None:
         scope = self._search.row_scope(rows)
@@ -173,6 +210,8 @@ class ListingSearch:
                 columns.append((need, RowValue(field)))
                 weakest = min(weakest, score)
                 continue
+            if self._table.way:
+                return None  # of one row, or of all, only what the rows have
             options = self._search.value(need, scope, self._depth - 1)
             if need.identifies & set(self._table.nouns):
                 options = [
@@ -194,11 +233,20 @@ class ListingSearch:
             Listing(self._table, result.call, rows, tuple(columns), (), None, None, frozenset(decisions), weakest)
         )
 
-    def _local(self, listing: Listing) -> Listing:
+    def _local(self, listing: Listing) -> Listing | None:
         """Turn inputs that are left over into filters, an order and a limit of the rows."""
         filters: list[KeyMatch] = []
         decisions = set(listing.decisions)
-        sort = None
+        sort: PlanField | str | None = None
+        order = listing.table.order
+        if order is not None:
+            column, sure = order.column(listing.rows, listing.table.columns)
+            if column is None:
+                return None
+            sort = f"{'-' if order.is_most else ''}{column.column}"
+            words = " ".join(sorted(order.words))
+            doubt = "" if sure > CERTAIN else f"Is `{words}` by `{column.column}`? Say by what, or take it as an input."
+            decisions.add(Decision(f"order {listing.call.number}", sure, 0.2, doubt))
         for given in self._search.wish.givens:
             if given.name in listing.givens or given.term in LIMITS:
                 continue
@@ -206,18 +254,23 @@ class ListingSearch:
             # `-` before the name of a column reverses the order.
             names_columns = values is not None and all(str(value).lstrip("-") in columns for _, value in values)
             if given.term in SORTS and names_columns:
-                sort = given
+                sort = sort or given
             else:
                 made = self._filter(given, listing.rows) or self._related(given, listing, decisions)
                 if made is not None:
                     filters.append(made)
                     decisions.add(Decision(f"filter {given.name}", 1.0, 0.2))
         call = listing.call
-        if filters or sort:
+        if filters or sort or listing.table.way:
             call = self._search.unlimited(call)
             decisions |= self._scanned(call)
         givens = (field for field in self._search.wish.givens if field.term in LIMITS and field.name not in call.givens)
         limit = next((field for field in givens if field.facts.kind in ("integer", "")), None)
+        if listing.table.way:
+            limit = None
+        elif order is not None and limit is None:
+            doubt = "All of them would be listed, in this order; add an input `limit`, or ask for the fields of one."
+            decisions.add(Decision(f"unlimited {listing.call.number}", 0.6, 0.0, doubt))
         return replace(
             listing, call=call, filters=tuple(filters), sort=sort, limit=limit, decisions=frozenset(decisions)
         )
@@ -253,6 +306,10 @@ class ListingSearch:
     def _related(self, given: PlanField, listing: Listing, decisions: set[Decision]) -> KeyMatch | None:
         """Return the condition that rows refer to the thing that an input identifies."""
         for column in listing.rows.fields:
+            for option in self._search.played(column, self._search.given, self._depth):
+                if given.name in option.value.givens:
+                    decisions |= option.decisions
+                    return KeyMatch(column, option.value)
             own = column.identifies & set(listing.rows.nouns)
             if column.identifies and not own and not self._search.at_hand(column, self._search.given):
                 for option in self._search.computed(column, self._search.given, self._depth - 1):
@@ -289,7 +346,7 @@ def deeds(search: PlanSearch, depth: int) -> tuple[list[Option], Miss | None]:
     for operation in search.index.operations:
         if not operation.impact or not search.allows(operation):
             continue
-        if not _is_about(operation, wish):
+        if not _is_about(operation, search):
             elsewhere = elsewhere or (operation if operation.endpoint.method == wish.endpoint.method else None)
             continue
         search.spend()
@@ -329,11 +386,17 @@ def _makes_known(operation: PlanOperation, way: Option) -> bool:
     return operation.endpoint.method in _MAKING and any(value.calls for value in own)
 
 
-def _is_about(operation: PlanOperation, wish: Wish) -> bool:
+def _is_about(operation: PlanOperation, search: PlanSearch) -> bool:
     """Return True if an operation acts on the noun of the proposal, and on no part of another thing."""
+    wish = search.wish
     own, parent = operation.resource.noun, operation.resource.parent
     if own != wish.noun and own not in other_names(wish.noun):
-        return False
+        # A seat is booked with its flight if the flight is told which; an assignment of a policy is another thing.
+        last = wish.resource.literals[-1].stems if wish.resource.literals else ()
+        told = {word for field in operation.inputs for word in field.stems}
+        whole = search.index.vocabulary.knows(join(last))
+        if whole or not any(own == join(last[:at]) and told.issuperset(last[at:]) for at in range(1, len(last))):
+            return False
     return not (parent and wish.resource.parent) or parent in wish.path_terms
 
 

@@ -20,7 +20,7 @@ COLLECTIVE: Final = word_set("collection data detail entry history info list log
 WRAPPERS: Final = word_set(
     "body content datum data document edge element entity entry hit item list member node object output page payload "
     "record response result row value"
-)
+) | {""}
 """Containers that say nothing about what they contain."""
 GENERIC: Final = word_set(
     "category code color country currency date external first format id key kind language last level locale mode name "
@@ -30,10 +30,8 @@ GENERIC: Final = word_set(
 """Words that are attributes or roles although an id may follow them: a bare `status` is not a key."""
 POSITIONS: Final = word_set("external first last next original parent previous root self source target unique")
 """Words before an id that place a thing among its own kind: `parent_id` of a folder is the id of a folder."""
-KEYS: Final = word_set(
-    "account_number barcode code email handle iban isbn key login name number phone reference serial_number sku slug "
-    "symbol title username vin"
-)
+_CODES: Final = word_set("account_number barcode iban isbn serial_number sku vin")  # of one kind of thing, wherever
+KEYS: Final = _CODES | word_set("code email handle key login name number phone reference slug symbol title username")
 """Attributes besides the id that usually tell one thing from the others of its kind."""
 SHARED: Final = frozenset(("label", "name", "title"))
 """Keys that two things may have in common, so that a caller may choose by them, and a plan may not."""
@@ -241,6 +239,8 @@ class ServiceNouns:
     def __init__(self, endpoints: Iterable[tuple[str, Sequence[Slot], Sequence[Slot]]]) -> None:
         self.things: set[str] = set()  # nouns with ids: before a path parameter, or the stem of `x_id`
         self.segments: set[str] = set()  # literals of paths
+        self.roles: dict[str, list[str]] = {}  # things that may play a role, such as `agent` for `assignee`
+        self.coded: dict[str, str] = {}  # nouns by the code that stands for the id: the `isbn` of a book
         self.nouns: set[str] = set()  # everything that may be the noun of a field
         counts: Counter[str] = Counter()
         total = 0
@@ -251,6 +251,9 @@ class ServiceNouns:
             for before, segment in pairwise(segments):
                 if segment.parameter and not before.is_silent and not before.parameter:
                     self.things.add(noun_of(before.stems))
+                    code = join(stems(segment.parameter))
+                    if code in _CODES:
+                        self.coded.setdefault(code, noun_of(before.stems))
             own = [segment for segment in segments if not segment.is_silent]
             self.nouns |= {noun_of(one.stems) for at, one in enumerate(own) if at == 0 or one.is_plural or one.is_keyed}
             last = segments[-1] if len(segments) > 1 and segments[-2].parameter else None
@@ -260,8 +263,10 @@ class ServiceNouns:
                 parts = stems(slot.path[-1])
                 if len(parts) > 1 and parts[-1] == "id" and join(parts[:-1]) not in GENERIC:
                     self.things.add(join(parts[:-1]))
-                elif slot.item is not None and slot.is_container and join(parts) not in WRAPPERS:
-                    self.nouns.add(noun_of(parts))
+                elif slot.item is not None and slot.is_container:
+                    named = (stems(name) for name in reversed(slot.path) if name != ITEM)
+                    named_as = next((noun_of(one) for one in named if join(one) not in WRAPPERS), "")
+                    self.nouns |= {named_as} - {""}
         self.segments |= set(counts)
         self.resources = frozenset(self.nouns)
         """Nouns of paths and lists: an id alone, as `short_id`, does not make `short_url` the url of a short."""
@@ -320,10 +325,13 @@ class ServiceNouns:
         for at, name in enumerate(path[:-1]):
             if name == ITEM:
                 continue
-            noun = self.container(name, is_list=path[at + 1] == ITEM)
+            # `lines.items[]` are lines.
+            inside = path[at + 1 : at + 3]
+            is_list = inside[0] == ITEM or (inside[1:] == (ITEM,) and noun_of(stems(inside[0])) in self.wrappers)
+            noun = self.container(name, is_list=is_list)
             if noun is not None:
                 # What a proposal calls by a name of its own may be what it is about.
-                own = path[at + 1] != ITEM or noun in self.nouns
+                own = not is_list or noun in self.nouns
                 nouns, before = [noun] if own else [noun, *nouns], ()
             elif stems(name) and noun_of(stems(name)) not in self.wrappers | _LINKING:
                 before = (*before, *stems(name))
@@ -342,6 +350,7 @@ class ServiceNouns:
                 found += [NounReading(own, "id")] if own else [NounReading(noun, "id") for noun in nouns]
         else:
             whole = join(parts)
+            found += [NounReading(self.coded[whole], whole)] if whole in self.coded else []
             found += [NounReading(noun, whole) for noun in nouns]
             end = self.prefix(parts)
             if end:
