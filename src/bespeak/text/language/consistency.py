@@ -95,7 +95,9 @@ def _judge(method: str, intent: str) -> IntentJudgement:
 
 def _score(verb: str, head: HeadVerb, intent: str) -> float | None:
     if head.kind == "own":
-        return 1.0 if verb == head.verb or {verb, head.verb} <= _LETTING else None
+        if verb == head.verb or {verb, head.verb} <= _LETTING:
+            return 1.0
+        return _NAMED if meanings().synonymous(verb, head.verb) else None
     if (score := fit(verb, head.verb)) is None:
         return None
     if heard_from := _HEARD_FROM.get(head.kind):

@@ -388,7 +388,8 @@ class _SentenceReader:
             if meant:
                 continue
             if hint := phrases.hinted_verb(verb, self.lower, place):
-                result.append(self._head(hint[1], hint[0], "hint"))
+                deed = verb not in phrases.MAKING or self.lower[hint[1]].removesuffix("s") not in phrases.LEFT_BEHIND
+                result.append(self._head(hint[1], hint[0], "hint" if deed else "own"))
             result += [self._head(place, reading, "reading") for reading in phrases.readings(verb, self.lower, place)]
             if verb != one.verb:
                 result.append(self._head(place, one.verb, "own"))

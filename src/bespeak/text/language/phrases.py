@@ -261,6 +261,7 @@ def _phrase(sentence: Sequence[str]) -> list[int]:
 
 Hint = tuple[str, int]  # a verb, and the place of the word that names it
 _ENTERING: Final = frozenset({"submit", "enter"})
+_TOWARDS: Final = frozenset({"to", "into", "in"})
 _DESTINATIONS: Final = word_pairs("trash=delete deletion=delete bin=delete archive=archive archives=archive")
 
 
@@ -289,7 +290,8 @@ def _destined(_: str, sentence: Sequence[str], at: int) -> Hint | None:
 
 def _moved(_: str, sentence: Sequence[str], at: int) -> Hint | None:
     """Find a destination that is as good as an action: "to the trash"."""
-    places = range(at + 2, min(at + REACH + 2, len(sentence)))
+    to = next((place for place in range(at + 1, min(at + REACH, len(sentence))) if sentence[place] in _TOWARDS), at)
+    places = range(to + 1, min(to + 4, len(sentence)) if to > at else 0)
     return next(((found, place) for place in places if (found := _DESTINATIONS.get(sentence[place]))), None)
 
 
@@ -335,13 +337,17 @@ def _participle(word: str) -> str | None:
     return next((lemma.verb for lemma in found if lemma.form in {"past", "participle"}), None)
 
 
+LEFT_BEHIND: Final = listed("left-behind")  # nouns of what a deed leaves behind: to create a tag is not to tag
+MAKING: Final = word_set(
+    "create add open generate register record issue log place enter submit enable allow permit"
+)  # verbs whose object may be a deed, which is then one way to say it: "creates a payment"
 _FINDERS: Final[tuple[tuple[frozenset[str], Callable[[str, Sequence[str], int], Hint | None]], ...]] = (
     (word_set("mark flag schedule queue set stage put label declare designate send assign"), _destined),
     (word_set("move send put transfer drop throw place"), _moved),
     (word_set("stop end cease"), _ended),
     (word_set("cancel reverse revert undo abort"), _reversed),
     (word_set("remove delete lift clear drop take revoke cancel end"), _lifted),
-    (word_set("create add open generate register record issue log place enter submit enable allow permit"), _hint_made),
+    (MAKING, _hint_made),
 )
 
 
