@@ -14,6 +14,7 @@ from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.operation_class import (
     CHANGERS,
     CHANGING,
+    GENERIC,
     PHRASES,
     Classes,
     OperationClass,
@@ -164,11 +165,11 @@ _VOWELS: Final = "aeiou"
 _HISSING: Final = ("s", "x", "z", "ch", "sh", "o")
 
 
-def fitting_verbs(intent: str, candidates: Iterable[str]) -> tuple[str, ...]:
-    """Return at most three candidates that match the intent, best first."""
+def fitting_verbs(intent: str, candidates: Iterable[str], most: int = MOST) -> tuple[str, ...]:
+    """Return the candidates that match the intent best, best first."""
     if not (heads := head_verbs(intent[:_LONGEST_INTENT])):
         return ()
-    head = heads[0].verb
+    head = next((one.verb for one in heads if one.verb not in GENERIC), heads[0].verb)
     classes = operation_classes(head)
     rated: list[tuple[tuple[float, ...], str]] = []
     for candidate in candidates:
@@ -182,9 +183,10 @@ def fitting_verbs(intent: str, candidates: Iterable[str]) -> tuple[str, ...]:
             usual += 1.5
         related = meanings().synonymous(verb, head)
         same_class = classes is not None and own.main == classes.main
-        rank = (verb != head, not same_class, usual == len(_USUAL) and not related, usual, -round(score, 2))
+        rare = -lexicon().counts(verb).verb
+        rank = (verb != head, not same_class, usual == len(_USUAL) and not related, usual, -round(score, 2), rare)
         rated.append((rank, candidate))
-    return tuple(candidate for _, candidate in sorted(rated)[:MOST])
+    return tuple(candidate for _, candidate in sorted(rated)[:most])
 
 
 def fitting_sentence(method: str, path: str) -> str:
