@@ -342,7 +342,10 @@ MAKING: Final = word_set(
     "create add open generate register record issue log place enter submit enable allow permit"
 )  # verbs whose object may be a deed, which is then one way to say it: "creates a payment"
 _FINDERS: Final[tuple[tuple[frozenset[str], Callable[[str, Sequence[str], int], Hint | None]], ...]] = (
-    (word_set("mark flag schedule queue set stage put label declare designate send assign"), _destined),
+    (
+        word_set("mark flag schedule queue set stage put label declare designate send assign change update modify"),
+        _destined,
+    ),
     (word_set("move send put transfer drop throw place"), _moved),
     (word_set("stop end cease"), _ended),
     (word_set("cancel reverse revert undo abort"), _reversed),
