@@ -242,7 +242,7 @@ def nominal_verb(sentence: Sequence[str]) -> tuple[str, int] | None:
     for verb, form in lemmas(word) if len(phrase) > 1 else ():
         if form in {"base", "gerund"} and verb in known.hand:
             return verb, last
-    return (READING, last) if follower == "by" else None
+    return (READING, last) if follower == "by" and word != "used" else None
 
 
 def _phrase(sentence: Sequence[str]) -> list[int]:
