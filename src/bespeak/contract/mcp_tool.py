@@ -247,9 +247,14 @@ class Granting:
 
 
 def check_arguments(endpoint: Endpoint, validator: Validator | None, arguments: dict[str, Any]) -> Outcome | None:
-    """Refuse arguments that break the contract or are unknown to it; return None if they are valid."""
+    """Refuse arguments that break the contract or are unknown to it; return None if they are valid.
+
+    Arguments with a semantic envelope may be in the words of the caller: the service judges them.
+    """
     try:
-        if validator is None or validator.is_valid(arguments):
+        envelope = arguments.get("semantic")
+        meant = isinstance(envelope, dict) and "@context" in envelope
+        if validator is None or meant or validator.is_valid(arguments):
             return None
         return refused(refuse_input(endpoint.method, endpoint.path, validator.violations(arguments)))
     except ValueError:
@@ -307,7 +312,10 @@ def result_of(tool: Tool, outcome: Outcome, granting: Granting = GRANTING) -> di
     if blocks is not None:
         output = {name: value for name, value in output.items() if name != CONTENT}
     structured: Any = {RESULT: output} if tool.wraps else output
-    if tool.output is not None and not tool.output.is_valid(structured):
+    if outcome.mapping is not None and tool.output is not None and not tool.output.is_valid(structured):
+        # In the words of the caller, which the published schema does not know.
+        structured = {PARTIAL: output if isinstance(output, dict) else {RESULT: output}}
+    elif tool.output is not None and not tool.output.is_valid(structured):
         message = f"{tool.name} returned an output that breaks its contract; it is not passed on."
         return _error(tool, refused(Refused(status.SERVER_ERROR, "output-validation-failed", message)), granting)
     if blocks is None:

@@ -474,8 +474,9 @@ class Dispatcher:
                 result.explain = lambda error: self._record(call, self._fail(call, route, error))
                 return Response(status.OK, b"", route.block, self._responder.headers_of(call), stream=result)
             return result if isinstance(result, Effects) else self._responder.answer(call, result)
-        declared = route.filter
-        if declared is not None and call.hints is None and type(call) is not StepCall:
+        declared, meaning = route.filter, call.request.semantic
+        translates = meaning is not None and meaning.translates
+        if declared is not None and call.hints is None and type(call) is not StepCall and not translates:
             written = declared.encode(result)
             if written is not None:
                 return Response(status.OK, written, route.block, self._responder.headers_of(call))
@@ -494,7 +495,7 @@ class Dispatcher:
                 outer.output, outer.accepted_by = output, route.output
             if not call.settled:
                 return _DONE
-        body = _encode(output)
+        body = _encode(output if type(call) is StepCall or not translates else meaning.translate_output(output))
         # `in` would first raise and drop an exception, because the left side of it may be a number.
         if body.find(b"null") >= 0 and (places := non_finite(output)):
             # JSON has no infinity and no NaN; `null` in their place would change the handler's answer.
@@ -506,8 +507,9 @@ class Dispatcher:
         if places := non_finite(output):
             return self._break(call, route, places)
         assert route.shaping is not None
-        shaped = route.shaping.apply(hints, output)
+        shaped, meaning = route.shaping.apply(hints, output), call.request.semantic
         if shaped is not UNCHANGED:
+            shaped = shaped if meaning is None else meaning.translate_output(shaped)
             return Response(status.OK, _encode(shaped), route.block, self._responder.headers_of(call))
         block = HeaderBlock(*(pair for pair in route.block.pairs if pair[0] != "Content-Type"))
         return Response(status.NOT_MODIFIED, b"", block, self._responder.headers_of(call))

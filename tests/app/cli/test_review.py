@@ -77,6 +77,7 @@ def test_walk_shows_the_endpoint_with_its_guesses_and_the_next_run_continues(fol
     shown = run(folder, answers="q\n").stdout
     assert "[1/11] REMOVE /notes/{note_id}  deletes" in shown
     assert "DELETE https://notes.example/v2/notes/{note_id}" in shown
+    assert "upstream: DELETE /notes/{noteId} (deleteNote)" in shown
     assert 'semantic.impact = "irreversible"  (0.9) impact irreversible: deleted data is lost' in shown
     run(folder, answers="y\n")
     again = run(folder, answers="q\n").stdout

@@ -221,3 +221,9 @@ def test_a_composition_is_checked_against_the_endpoints_beside_it(tmp_path: Path
     assert finding.diagnostic.rule == "H743"
     assert "there is no field 'guest'; there are guest_id, room_id" in finding.diagnostic.message
     assert str(finding.diagnostic.location).startswith("endpoints/stay.toml:3")
+
+
+def test_files_of_a_folder_that_wait_for_a_review_are_one_finding(tmp_path: Path) -> None:
+    save(tmp_path, {f"endpoints/{name}.toml": f"# review (0.4): BOOK\n{ENDPOINT}" for name in ("one", "two")})
+    found = run(tmp_path, options=Options(select=("R901",))).findings
+    assert [one.diagnostic.message.partition(" files")[0] for one in found] == ["2"]

@@ -73,7 +73,8 @@ def test_hosts_are_named_once_and_names_that_lint_would_take_for_verbs_are_allow
 @rows(
     "guess, comment",
     (Guess("/method", "BOOK", "by POST alone", 0.4, "SUBMIT"), "# review (0.4): BOOK: by POST alone; else SUBMIT"),
-    (Guess("/semantic/outcome", "a", "b", 0.5), "# review (0.5): a: b"),
+    (Guess("/semantic/impact", "a", "b", 0.4), "# review (0.4): a: b"),
+    (Guess("/semantic/outcome", "a", "b", 0.5), None),
     (Guess("/semantic/impact", "a", "b", 0.95, risk="high"), "# review (0.9): a: b"),
     (Guess("/semantic/is_idempotent", "a", "b", 0.8, risk="medium"), "# review (0.8): a: b"),
     (Guess("/semantic/intent", "a", "b", 0.9), None),
@@ -134,12 +135,21 @@ def test_what_could_hurt_comes_first_the_worst_first() -> None:
     assert "  `REMOVE /pets/{id}`\n" in deleting
 
 
+def test_doubts_come_first_beside_what_the_upstream_says_of_itself_and_minor_guesses_are_folded() -> None:
+    one = operation("GET", "/pets/{id}/release", operation_id="petRelease", summary="Release a pet")
+    text = review(entries(operation("GET", "/pets"), one))
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE)[0] == "In doubt: 1 endpoint"
+    assert "for GET /pets/{id}/release (petRelease): Release a pet\n  - (0.4) " in text
+    assert "`semantic.confidence`" not in text
+    assert "semantic.confidence (2)" in text
+
+
 def test_equal_guesses_are_counted_name_their_file_and_left_out_operations_their_reason() -> None:
-    made = entries(*(operation("GET", f"/{name}") for name in ("pets", "cats", "dogs", "birds", "fish")))
+    made = entries(*(operation("POST", f"/{name}") for name in ("pets", "cats", "dogs", "birds", "fish")))
     text = review(made)
-    (entry,) = [line for line in text.splitlines() if "`semantic.confidence`" in line]
-    assert entry.endswith("5 endpoints: `LIST /pets`, `LIST /cats`, `LIST /dogs` and 2 more")
-    assert entry.startswith("- [ ] (0.5) `semantic.confidence`: confidence 0.9. ")
+    (entry,) = [line for line in text.splitlines() if "`required_scopes`" in line]
+    assert entry.endswith("5 endpoints: `CREATE /pets`, `CREATE /cats`, `CREATE /dogs` and 2 more")
+    assert entry.startswith("- [ ] (0.5) `required_scopes`: scope acme:write. ")
     guess = Guess(at="/server/contact", text="contact https://x.example", why="none is named", confidence=0.2)
     text = review([], general=[guess])
     assert "- [ ] (0.2) `server.contact`: contact https://x.example. None is named. `bespeak.toml`" in text

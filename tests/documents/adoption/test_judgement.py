@@ -11,7 +11,7 @@ from tests.cases import rows
 
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.grammar.syntax import Template, TemplateSet, check_path, parse_template
-from bespeak.documents.adoption.facade import Candidate
+from bespeak.documents.adoption.facade import UNSURE, Candidate
 from bespeak.documents.adoption.judgement import Judgement, choose_scopes, claim_places, judge_all, named_paths
 from bespeak.documents.adoption.verb_words import change_words
 from bespeak.text.language.consistency import judge
@@ -182,3 +182,38 @@ def test_paths_for_a_name(candidate: Candidate, word: str, paths: list[str]) -> 
 def test_word_that_the_verb_does_not_say_stays_if_it_is_all_there_is() -> None:
     candidate = Candidate(name="screenshot", summary="Take a screenshot of the page")
     assert named_paths(candidate, "screenshot", VERBS, says_all=False)[0] == "/screenshot"
+
+
+@rows(
+    "call, name, summary, place, impact",
+    ("DELETE /v1/{name}", "build.projects.pools.delete", "Deletes a pool", "REMOVE /pools/{name}", "irreversible"),
+    ("GET /v1/{parent}/runs", "x.scans.runs.list", "Lists runs", "LIST /scans/{parent}/runs", "informational"),
+    ("GET /nodes/{id}", "ComputeNode_Get", "Gets a compute node", "FETCH /nodes/{id}", "informational"),
+    ("GET /statuses/search.json", "", "Search statuses", "SEARCH /statuses", "informational"),
+    ("POST /air.get_plants", "", "Clean Air Act search", "LIST /air/plants", "irreversible"),
+    ("DELETE /threads/{id}", "mark-thread-as-done", "Mark a thread as done", "CLEAR /threads/{id}", "irreversible"),
+    ("GET /orgs/{org}/tokens", "list-pat-grants", "List tokens", "LIST /orgs/{org}/tokens", "informational"),
+    ("GET /rent/long-term", "", "Rent estimate", "FETCH /rents/long-term", "informational"),
+    ("HEAD /clean", "clean", "Clean up the uploaded files", "CHECK /clean", "irreversible"),
+    ("GET /#Action=SetPolicies", "GET_SetPolicies", "Replaces the policies", "LIST /policies", "irreversible"),
+    ("POST /disputes/{id}/dispute", "", "Dispute it", "EVALUATE /disputes/{id}/dispute", "irreversible"),
+    ("POST /comments", "", "Returns the newly created comment", "CREATE /comments", "irreversible"),
+    ("", "take_snapshot", "Take a text snapshot of the page", "SNAPSHOT /text-snapshot", "irreversible"),
+    ("", "browser_drop", "Drop files onto an element", "EXECUTE /browser-drop", "irreversible"),
+)
+def test_an_operation_is_named_after_what_it_does(call: str, name: str, summary: str, place: str, impact: str) -> None:
+    method, _, path = call.partition(" ")
+    (found,) = judge_all(
+        [Candidate(method=method or None, path=path or None, name=name, summary=summary)], load_bundled()
+    )
+    assert (f"{found.method} {found.path.path}", found.semantic.impact) == (place, impact)
+
+
+def test_summary_that_contradicts_the_verb_makes_a_doubt_and_a_collision_gets_a_name() -> None:
+    one = Candidate(method="PUT", path="/certificates/{id}", name="replaceCertificate", summary="Verify a certificate")
+    (found,) = judge_all([one], load_bundled())
+    assert found.semantic.intent == "Verify a certificate"
+    assert [guess.confidence for guess in found.guesses if guess.at == "/method"] < [UNSURE]
+    paths = ("/numbers/is-even", "/numbers/is-pell")
+    primes = [Candidate(method="GET", path=path, summary="Check a number") for path in paths]
+    assert [one.path.path for one in judge_all(primes, load_bundled())] == ["/numbers/even", "/numbers/pell"]

@@ -78,7 +78,7 @@ def test_summary_that_repeats_the_name_or_addresses_a_model_is_not_used() -> Non
 @rows(
     "verb, path, outcome",
     ("FETCH", "/pets/{id}", "The pet is in the answer"),
-    ("FETCH", "/users/me", "The user is in the answer"),
+    ("FETCH", "/users/me", "The matching user is in the answer"),
     ("FETCH", "/status", "The status is in the answer"),
     ("FIND", "/pets/by-status", "The matching pets are in the answer"),
     ("FETCH", "/caches/{id}", "The cache is in the answer"),

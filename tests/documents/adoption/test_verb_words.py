@@ -12,13 +12,13 @@ from bespeak.documents.adoption.verb_words import (
     SURE,
     bare_words,
     change_words,
-    changes,
     changing_words,
     name_verb,
     path_verb,
     said_words,
     tool_words,
 )
+from bespeak.text.language.names import changes
 
 
 @rows(

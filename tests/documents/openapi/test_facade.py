@@ -28,7 +28,7 @@ from bespeak.checks.lint.document import check_text
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.handler import UPSTREAM_ERRORS
 from bespeak.documents.adoption.deployment import Imported
-from bespeak.documents.adoption.facade import Facade
+from bespeak.documents.adoption.facade import Facade, is_folded
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.documents.openapi.description import (
     Body,
@@ -360,7 +360,8 @@ def test_every_guess_that_matters_is_a_comment_in_its_file() -> None:
     made = imported()
     files = {name: text for name, text in made.files.items() if name.startswith("endpoints/")}
     guesses = [guess for facade in made.facades for guess in facade.guesses]
-    minor = [one for one in guesses if one.risk == "low" and (one.confidence >= 0.8 or one.at.endswith("/confidence"))]
+    minor = [one for one in guesses if is_folded(one)]
+    assert {one.risk for one in minor} == {"low"}
     assert sum(text.count("# review (") for text in files.values()) == len(guesses) - len(minor)
     assert all(text.count("# review (") <= 6 for text in files.values())
 
@@ -430,7 +431,8 @@ def test_lint_reports_only_pending_reviews_for_any_import(
     assert len(made.facades) + len(made.left_out) == len(operations)
     for name, text in made.files.items():
         if name.endswith(".toml"):
-            found = [finding for finding in check_text(text, name, CONTEXT).findings if finding.rule != "R901"]
+            # S451: the upstream's own sentence stays, even if it does not quite say what the method promises.
+            found = [one for one in check_text(text, name, CONTEXT).findings if one.rule not in ("R901", "S451")]
             assert [str(finding) for finding in found] == []
 
 

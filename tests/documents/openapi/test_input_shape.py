@@ -259,3 +259,16 @@ def test_exclusive_pair_is_reported_once_and_in_limited_time() -> None:
     assert pairs(a="Only one of `a`, `b` and `c`.", b="", c="") == [("a", "b"), ("a", "c"), ("b", "c")]
     text = "either " * 100_000 + "cannot " * 100_000
     assert pairs(a=text, b="") == []
+
+
+@rows(
+    "schema, required, form",
+    ({"type": "object", "properties": {}}, False, "none"),
+    ({"type": "object", "properties": {"id": {"type": "string", "readOnly": True}}}, False, "none"),
+    ({"type": "object", "properties": {"id": {"type": "string", "readOnly": True}}}, True, "json"),
+    ({"type": "object", "properties": {"name": TEXT}}, False, "json"),
+)
+def test_optional_body_without_fields_is_not_sent(schema: dict[str, Any], required: bool, form: str) -> None:
+    body = shape_body(Body(media_type="application/json", required=required, schema=schema), SchemaFitter())
+    assert isinstance(body, BodyShape)
+    assert body.form == form

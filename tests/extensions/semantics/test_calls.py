@@ -214,7 +214,7 @@ async def test_step_that_the_caller_names_is_judged_by_what_the_call_means() -> 
         body = {"action": "summarize_note", "parameters": NOTE}
         assert (await bench.send("EXECUTE", "/", body)).error["code"] == "semantic-profile-required"
         wrong = {**CLINICAL_PROFILE, "capabilityRefs": ["clinical:note-summarize", "clinical:patient-lookup"]}
-        assert (await bench.send("EXECUTE", "/", {**body, "semantic": wrong})).status == 200
+        assert (await bench.send("EXECUTE", "/", {**body, "semantic": wrong})).status == 422
         assert (await bench.send("EXECUTE", "/", {**body, "semantic": NONSENSE})).status == 422
 
 
@@ -588,3 +588,11 @@ async def test_store_that_fails_costs_only_the_counts(
             await bench.bench.dispatcher.server.part("semantic").history.flush()
         assert "could not be stored: gone" in caplog.text
     assert await stored(place) == {}
+
+
+async def test_concept_that_no_ontology_has_is_reported_at_start(caplog: pytest.LogCaptureFixture) -> None:
+    strange = replace(summarize(), semantic=replace(summarize().semantic, concepts=(f"{CLINICAL}#note-sumarize",)))
+    async with clinic(strange):
+        pass
+    [text] = [one.getMessage() for one in caplog.records if "no registered ontology" in one.getMessage()]
+    assert f"SUMMARIZE /note declares the concept {CLINICAL}#note-sumarize" in text

@@ -55,9 +55,9 @@ def test_artifact_is_printed_without_a_file_and_the_threshold_decides_what_is_ac
     artifact = json.loads(run("align", *files).stdout)
     assert (artifact["sourceOntologyId"], artifact["provenance"]["tool"]) == (university.A, "bespeak")
     assert artifact["version"] == "1.0"
-    low, high = (json.loads(run("align", *files, "--threshold", text).stdout) for text in ("0.65", "0.98"))
+    low, high = (json.loads(run("align", *files, "--threshold", text).stdout) for text in ("0.5", "0.9"))
     assert len(low["mappingRules"]) > len(high["mappingRules"])
-    assert all(rule["score"] >= 0.98 for rule in high["mappingRules"])
+    assert all(rule["confidence"] >= 0.9 for rule in high["mappingRules"])
 
 
 def test_override_is_recorded_with_a_name_and_kept_by_the_next_run(files: list[str], tmp_path: Path) -> None:
@@ -163,3 +163,32 @@ def test_history_changes_the_score_of_a_mapping(tmp_path: Path, monkeypatch: pyt
     assert bad["score"] < plain["score"] <= good["score"]
     aligned = CliRunner().invoke(bespeak, ["semantic", "align", "a.ttl", "b.ttl", "--store", "good.db"])
     assert json.loads(aligned.stdout)["mappingRules"][0]["signals"]["history"] == 0.9762
+
+
+def test_align_lists_what_to_decide_and_what_comes_next_and_its_artifact_is_registered(
+    files: list[str], tmp_path: Path
+) -> None:
+    path, store = tmp_path / "mapping.json", str(tmp_path / "x.db")
+    said = run("align", *files, "-o", str(path), code=0).stderr
+    assert "terms to decide\n  http://campus.example/a#" in said
+    assert f"--base {path} --override FROM TO" in said
+    assert f"register: bespeak semantic register {path} TARGET" in said
+    for file in files:
+        run("register", file, "--store", store, "--version", "1.0", "--by", "ann", code=0)
+    done = run("register", str(path), "--store", store, "--by", "ann", code=0).stdout
+    assert "registered   http://campus.example/a/align/b 1.0" in done
+
+
+def test_decision_survives_a_change_of_its_terms_and_is_listed_when_one_is_gone(
+    files: list[str], tmp_path: Path
+) -> None:
+    path, later = tmp_path / "mapping.json", tmp_path / "later.owl"
+    decision = ("--override", f"{A}PhDStudent", f"{B}Doctoral_Student", "--by", "ann")
+    run("align", *files, "-o", str(path), *decision, code=0)
+    text = Path(files[0]).read_text()
+    for old, new, kept in (("PhDStudent", "PhDStudent", True), ("PhDStudent", "Doctorand", False)):
+        later.write_text(text.replace(f"{old}", f"{new}").replace("Scholarship", "Grant"))
+        result = run("align", str(later), files[1], "--base", str(path), "--before", *files, code=0)
+        rules = [rule for rule in json.loads(result.stdout)["mappingRules"] if rule.get("override")]
+        assert bool(rules) is kept
+        assert ("dropped: the decision" in result.stderr) is not kept

@@ -88,7 +88,7 @@ def test_only_an_alignment_with_id_and_exact_versions_can_be_signed(run: Run) ->
     assert run("align", "a.owl", "b.owl", "-o", "m.rdf", "--format", "alignment").exit_code == 0
     refused = run("sign", "m.rdf", "--key", "key.pem")
     assert isinstance(refused.exception, CommandFailedError)
-    assert "I303" in refused.output
+    assert "I302" in refused.output
     refused = run("sign", "m.rdf", "--key", "key.pem", "--id", ID, "--version", "1.0")
     assert "must say the versions of its ontologies" in str(refused.exception)
 

@@ -21,6 +21,7 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.app.server.http_face import make_face
 from bespeak.app.server.http_pages import Publishing, make_pages
+from bespeak.contract.service import Vocabulary
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings
 from bespeak.extensions.semantics import layer as module
@@ -28,7 +29,7 @@ from bespeak.extensions.semantics import offloading
 from bespeak.extensions.semantics.envelope.reader import parse
 from bespeak.extensions.semantics.envelope.writer import find_payload
 from bespeak.extensions.semantics.knowledge import read_artifact
-from bespeak.extensions.semantics.layer import SemanticLayer, digest_of
+from bespeak.extensions.semantics.layer import SemanticLayer, digest_of, own_profile
 from bespeak.extensions.semantics.methods import REGISTER_SCOPE
 from bespeak.extensions.semantics.offloading import SMALL, run_beside, run_in_thread
 from bespeak.extensions.semantics.settings import SemanticSettings
@@ -290,3 +291,16 @@ async def test_documents_that_wait_are_bounded(monkeypatch: pytest.MonkeyPatch) 
         refused = next(one for one in found if one.status == 503)
         assert (refused.error["code"], refused.header("Retry-After")) == ("too-many-waiting", "5")
         assert msgspec.json.encode(refused.error)
+
+
+def test_version_of_the_own_vocabulary_compares_if_the_contract_has_one() -> None:
+    for fields, wanted, match in (
+        ({"document_version": "2.3"}, "2.1", "direct"),
+        ({"document_version": "2.3"}, "2.4", "none"),
+        ({"document_version": "2.3"}, "3.0", "none"),
+        ({"document_version": "2.3", "vocabulary": Vocabulary(version="4.0")}, "4.0", "direct"),
+    ):
+        bench = build(summarize(), semantic=SemanticSettings(), **fields)
+        layer, endpoint = bench.server.part("semantic"), summarize()
+        profile = own_profile(bench.routes.service, endpoint, layer.snapshot.own)
+        assert layer.negotiate(msgspec.structs.replace(profile, ontology_version=wanted), endpoint).match == match

@@ -48,8 +48,8 @@ async def test_describe_judges_a_whole_profile_for_an_endpoint() -> None:
         assert (told["semantic"]["match"], told["semantic"]["confidence"]) == ("mapped", 0.91)
         lookup = {**CLINICAL_PROFILE, "capabilityRefs": ["clinical:patient-lookup", "clinical:note-summarize"]}
         found = (await describe(bench, lookup, endpoint=endpoint))["semantic"]
-        assert (found["match"], found["confidence"]) == ("direct", 0.5)
-        assert found["unmatched"] == [f"{CLINICAL}#patient-lookup"]
+        assert found["match"] == "none"
+        assert [(one["rule"], one["path"]) for one in found["violations"]] == [("I246", "/capabilityRefs/0")]
         missing = await bench.send(
             "DESCRIBE", "/", {"semantic_profile": RAD_PROFILE, "endpoint": {"method": "BOOK", "path": "/x"}}
         )

@@ -135,7 +135,7 @@ def test_endpoint_must_provide_what_the_profile_references(wanted: str, match: s
     outcome = negotiate({**CLINICAL_PROFILE, "capabilityRefs": refs}, offer)
     assert outcome.match == match
     if match == "none":
-        assert broken(outcome) == [("I246", "/capabilityRefs/0")]
+        assert broken(outcome) == [("I246", "/capabilityRefs/0"), ("I246", "/capabilityRefs/1")]
         assert outcome.verdict.status == "reject"
 
 

@@ -27,7 +27,7 @@ def test_message_names_place_value_and_conflict() -> None:
 
 
 def test_message_of_any_value_is_short_and_written() -> None:
-    assert [*MATCHING] == [f"I24{number}" for number in range(1, 9)]
+    assert [*MATCHING] == [f"I24{number}" for number in range(1, 10)]
     for rule in (*RULES.values(), *MATCHING.values()):
         assert rule.text("/x", "v", "o").startswith("/x ")
         assert "{" not in rule.text("/x", "y" * 10_000, "{path}").replace("{path}", "")

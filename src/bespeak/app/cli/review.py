@@ -44,7 +44,7 @@ _WIDEST: Final = 100  # maximum characters of a value that is shown
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def review(folder: Path, listing: bool, accepted: tuple[tuple[str, str], ...], as_json: bool) -> None:
-    """Review the guesses of an import in FOLDER, the most dangerous endpoints first.
+    """Review the guesses of an import in FOLDER, what is in doubt first, then the most dangerous endpoints.
 
     Each endpoint is shown with its guesses. `y` accepts it: the comments of its guesses and `reviewed = false` are
     removed from its file, and everything else in the file stays. `e` opens the file in $EDITOR, `e 2 reversible`
@@ -157,6 +157,7 @@ def _as_dict(file: ReviewFile) -> dict[str, Any]:
     return {
         "name": file.name,
         "danger": file.danger or None,
+        "upstream": file.upstream or None,
         "file": str(file.path),
         "guesses": [{"at": note.at, "confidence": note.confidence, "text": note.text} for note in file.notes],
     }
@@ -164,7 +165,9 @@ def _as_dict(file: ReviewFile) -> dict[str, Any]:
 
 def _summary(file: ReviewFile) -> Text:
     count = len(file.notes)
-    return line((file.name, "bold"), f"  {count} guess{'' if count == 1 else 'es'}", (_danger(file), "yellow"))
+    guesses = f"  {count} guess{'' if count == 1 else 'es'}"
+    upstream = f"  {file.upstream[:_WIDEST]}" if file.upstream else ""
+    return line((file.name, "bold"), (upstream, "dim"), guesses, (_danger(file), "yellow"))
 
 
 def _danger(file: ReviewFile) -> str:
@@ -240,6 +243,8 @@ def _shown(file: ReviewFile, position: str) -> Iterator[Text]:
     yield Text("")
     yield line(f"[{position}] ", (file.name, "bold"), (_danger(file), "bold yellow"))
     yield line((f"  {file.path}", "dim"))
+    if file.upstream:
+        yield line(f"  upstream: {file.upstream}")
     endpoint = file.endpoint
     if endpoint is not None:
         if isinstance(endpoint.handler, ExternalService):

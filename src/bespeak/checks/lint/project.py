@@ -15,6 +15,7 @@ from bespeak.checks.lint.config import Config, Configs, Judge, relative_to
 from bespeak.checks.lint.document import Checked, Examined, Times, check, examine, order, python_subject, settle
 from bespeak.checks.lint.registration import check_compositions, check_service, effective_policies
 from bespeak.checks.lint.rules.composition import STEP
+from bespeak.checks.lint.rules.review import WAITING
 from bespeak.checks.lint.subject import LintContext, failed_document
 from bespeak.checks.lint.suppress import NAME, Baseline
 from bespeak.contract.catalog.catalog import Catalog
@@ -450,6 +451,7 @@ class Project:
         findings: list[Finding] = []
         failed, baselined = False, 0
         present: set[str] = set()
+        waiting: defaultdict[Path, list[Finding]] = defaultdict(list)
         for document in self._all():
             found: Sequence[Finding] = document.examined.findings
             if baseline is not None:
@@ -457,7 +459,11 @@ class Project:
                 present |= known
                 baselined += len(document.examined.findings) - len(found)
             failed = failed or _fails(found, document.judge.config.fail_on)
-            findings += found
+            for finding in found:
+                folder = self._surroundings.deployment(document.path) if finding.diagnostic.rule == WAITING.id else None
+                (waiting[folder.root] if folder is not None else findings).append(finding)
+        for root, found in waiting.items():
+            findings.append(found[0] if len(found) == 1 else _waiting_in(self._shown(root), found))
         if baseline is not None:
             stale = self._stale(baseline, present)
             failed = failed or _fails(stale, self._judge(self.here).config.fail_on)
@@ -543,6 +549,13 @@ class Project:
 
     def _shown(self, path: Path) -> str:
         return relative_to(path, self.here)
+
+
+def _waiting_in(folder: str, found: Sequence[Finding]) -> Finding:
+    """Report in one finding the files of a deployment that wait for a review."""
+    message = f"{len(found)} files of {folder} have guesses that wait for a review"
+    advice = f"Run `bespeak review {folder}`; REVIEW.md lists what is in doubt."
+    return replace(found[0], diagnostic=replace(found[0].diagnostic, message=message, help=advice))
 
 
 def _fails(findings: Iterable[Finding], limit: Severity) -> bool:

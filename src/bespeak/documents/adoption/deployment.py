@@ -22,23 +22,26 @@ from bespeak.documents.adoption.facade import (
     MARKER,
     RISKS,
     UNREVIEWED,
+    Candidate,
     Facade,
     Guess,
     ImportOrigin,
     LeftOut,
     Variable,
     danger_of,
+    is_doubtful,
+    is_folded,
     is_weighty,
 )
-from bespeak.documents.adoption.naming import hyphenated
 from bespeak.documents.adoption.path_choice import style_fault
-from bespeak.documents.adoption.sanitizer import plain_text
+from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
 from bespeak.documents.deployment.deployment import Deployment
 from bespeak.documents.deployment.folder import CONFIGURATIONS
 from bespeak.documents.projections.deployment_files import configuration_data, endpoint_data, function_names
 from bespeak.documents.toml_text import Written, toml_text
 from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 from bespeak.text.language.injection import instruction
+from bespeak.text.language.names import hyphenated
 from bespeak.text.reading.rules import MALFORMED
 from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.edit import line_end, line_start, placed_edits, whole_lines
@@ -106,8 +109,9 @@ def code(text: str) -> str:
 _MOST_LISTED: Final = 60  # endpoints that one entry of a danger lists
 _MOST_GROUPS: Final = 100  # entries in the list of guesses that repeat
 _EXAMPLES: Final = 3
+_MOST_KINDS: Final = 12
 _IMPACT: Final = "/semantic/impact"
-_SURE: Final = 0.8  # confidence from which a guess of low risk needs no comment
+_LONGEST_SUMMARY: Final = 120
 
 Entries = Sequence[tuple[str, Facade]]  # endpoints, as code spans, with their facades
 
@@ -138,6 +142,7 @@ def review_lines(
     yield f"- notes on the description: {len(notes)}"
     yield from _variables(used_variables(entries))
     told: set[int] = set()
+    yield from _doubts(entries, told)
     yield from _dangers(entries, told)
     rest = [("", guess) for guess in own]
     rest += [(endpoint, guess) for endpoint, facade in entries for guess in facade.guesses]
@@ -156,18 +161,30 @@ def _variables(variables: Mapping[str, Variable]) -> Iterator[str]:
     yield from (f"- `{variable.name}`: {plain(variable.what)}" for variable in variables.values())
 
 
+def _doubts(entries: Entries, told: set[int]) -> Iterator[str]:
+    """Yield the endpoints with a doubtful guess about what they do, beside what the upstream says of itself."""
+    doubtful: list[tuple[float, str, Facade, list[Guess]]] = []
+    for endpoint, facade in entries:
+        guesses = [guess for guess in facade.guesses if is_doubtful(guess.at, guess.confidence)]
+        if guesses:
+            doubtful.append((min(guess.confidence for guess in guesses), endpoint, facade, guesses))
+    if doubtful:
+        yield f"\n## In doubt: {len(doubtful)} endpoint{'' if len(doubtful) == 1 else 's'}\n"
+    for _, endpoint, facade, guesses in sorted(doubtful, key=lambda one: one[0])[:_MOST_GROUPS]:
+        told.update(map(id, guesses))
+        yield f"- [ ] {endpoint} for {plain(upstream_of(facade.candidate))}"
+        yield from (f"  - ({guess.confidence:.1f}) {_said(guess, [guess])}" for guess in guesses)
+    if len(doubtful) > _MOST_GROUPS:
+        yield f"- {len(doubtful) - _MOST_GROUPS} more; `bespeak review FOLDER --list` shows them."
+
+
 def _dangers(entries: Entries, told: set[int]) -> Iterator[str]:
     """Yield the endpoints that could hurt, by danger and by the reason of the guess; add that guess to `told`."""
     by_danger: dict[str, list[tuple[str, Guess]]] = {}
     for endpoint, facade in entries:
         danger = danger_of(facade.endpoint, [(guess.at, guess.confidence) for guess in facade.guesses])
-        # An endpoint in doubt is listed with the most doubtful guess, any other with the one about its impact.
-        if danger == "doubt":
-            weighty = (guess for guess in facade.guesses if is_weighty(guess.at))
-            guess: Guess | None = min(weighty, key=lambda guess: guess.confidence)
-        else:
-            guess = next((guess for guess in facade.guesses if guess.at == _IMPACT), None)
-        if danger and guess is not None:
+        guess = next((guess for guess in facade.guesses if guess.at == _IMPACT), None)
+        if danger not in ("", "doubt") and guess is not None:
             told.add(id(guess))
             by_danger.setdefault(danger, []).append((endpoint, guess))
     for danger, phrase in DANGERS.items():
@@ -180,7 +197,9 @@ def _dangers(entries: Entries, told: set[int]) -> Iterator[str]:
 
 
 def _repeated(found: Sequence[tuple[str, Guess]]) -> Iterator[str]:
-    """Yield groups of guesses, each with its endpoint, which is empty for the service itself."""
+    """Yield groups of guesses, each with its endpoint, which is empty for the service itself; fold the minor ones."""
+    folded = Counter(guess.at.removeprefix("/").replace("/", ".") for name, guess in found if name and is_folded(guess))
+    found = [one for one in found if not (one[0] and is_folded(one[1]))]
     groups = grouped(found, lambda one: (bool(one[0]), one[1].at, one[1].risk, kind_of(one[1].why)))
     groups.sort(key=lambda group: (RISKS.index(group[0][1].risk), min(guess.confidence for _, guess in group)))
     if groups:
@@ -193,7 +212,10 @@ def _repeated(found: Sequence[tuple[str, Guess]]) -> Iterator[str]:
         count = f"{len(group)} endpoints: " if len(group) > 1 and endpoint else ""
         yield f"- [ ] ({min(guess.confidence for _, guess in group):.1f}) `{place}`: {said} {count}{where}"
     if left := sum(len(group) for group in groups[_MOST_GROUPS:]):
-        yield f"- {left} more guesses of low risk are comments in the files."
+        yield f"- {left} more guesses are comments in the files."
+    if folded:
+        kinds = shown([f"{place} ({count})" for place, count in folded.most_common()], _MOST_KINDS)
+        yield f"\n{folded.total()} guesses of low risk are not listed: {kinds}."
 
 
 def _said(guess: Guess, alike: Sequence[Guess]) -> str:
@@ -336,20 +358,26 @@ def _configuration(service: Service, guesses: Sequence[Guess], origin: ImportOri
     return toml_text(data, comments)
 
 
+def upstream_of(candidate: Candidate) -> str:
+    """Return what the upstream says about itself: `POST /pets (createPet): Add a pet`."""
+    named = f" ({candidate.name})" if candidate.method and candidate.name else ""
+    summary = candidate.summary or first_sentence(candidate.description)
+    return f"{candidate.origin}{named}{f': {summary[:_LONGEST_SUMMARY]}' if summary else ''}"
+
+
 def _endpoint_file(facade: Facade, origin: ImportOrigin, written: Written) -> str:
     candidate = facade.candidate
-    named = f" ({_shown(candidate.name)})" if candidate.method and candidate.name else ""
-    first = f"{origin.made_by} of {_shown(candidate.origin)}{named}, {_shown(origin.title)}."
+    first = f"{origin.made_by} of {_shown(upstream_of(candidate))}, {_shown(origin.title)}."
     comments = _comments(first, facade.guesses, "/endpoint")
     comments["/endpoint/reviewed"] = [f"{UNREVIEWED} `bespeak review` removes this line when you accept the endpoint."]
     return toml_text({"endpoint": endpoint_data(facade.endpoint, "")}, comments, written)
 
 
 def _comments(first: str, guesses: Sequence[Guess], above: str = "") -> dict[str, list[str]]:
-    """Return the comments of a file by their pointers. Minor guesses would hide those that matter."""
+    """Return the comments of a file by their pointers. Folded guesses would hide those that matter."""
     comments = {"": [first]}
     for guess in guesses:
-        if guess.risk == "low" and (guess.confidence >= _SURE or guess.at == "/semantic/confidence"):
+        if is_folded(guess):
             continue
         other = f"; else {guess.otherwise}" if guess.otherwise else ""
         text = _shown(f"review ({guess.confidence:.1f}): {guess.text}: {guess.why}{other}")
@@ -365,6 +393,7 @@ def _shown(text: str) -> str:
 
 SETTINGS: Final = "SETTINGS"  # word in place of a method for the guesses of the configuration
 _REVIEWED: Final = "/endpoint/reviewed"
+_MADE_OF: Final = re.compile(r"#[^\n]*? of ([^\n]*), [^,\n]*\.(?=\n)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,6 +417,12 @@ class ReviewFile:
     def name(self) -> str:
         """Method and path, or the name of the configuration."""
         return f"{SETTINGS} {self.path.name}" if self.endpoint is None else str(self.endpoint)
+
+    @property
+    def upstream(self) -> str:
+        """What the upstream says of the endpoint, from the first comment."""
+        found = _MADE_OF.match(self.tree.text)
+        return found[1] if found is not None else ""
 
     @property
     def danger(self) -> str:
@@ -444,7 +479,7 @@ def read_review(path: Path, endpoint: Endpoint | None = None) -> ReviewFile | Di
 
 
 def waiting_files(deployment: Deployment) -> list[ReviewFile]:
-    """Return the files of a deployment that wait for a review, the most dangerous endpoints first."""
+    """Return the files of a deployment that wait for a review: those in doubt, then by danger."""
     found = [(Path(one.location.file), one) for one in deployment.endpoints if one.location is not None]
     files = [read_review(path, endpoint) for path, endpoint in found]
     read = (file for file in files if isinstance(file, ReviewFile))
@@ -457,10 +492,11 @@ def waiting_files(deployment: Deployment) -> list[ReviewFile]:
     return waiting
 
 
-def _urgency(file: ReviewFile) -> tuple[int, bool, float]:
+def _urgency(file: ReviewFile) -> tuple[bool, int, bool, float]:
     is_final = file.endpoint is not None and file.endpoint.semantic.impact == "irreversible"
     least = min([1.0, *(note.confidence for note in file.notes)])
-    return list(DANGERS).index(file.danger), not is_final, least
+    doubtful = any(is_doubtful(_inside(note.at), note.confidence) for note in file.notes)
+    return not doubtful, list(DANGERS).index(file.danger), not is_final, least
 
 
 def _inside(at: str) -> str:

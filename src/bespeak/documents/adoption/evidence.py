@@ -14,14 +14,12 @@ from typing import Any, Final, NamedTuple
 from bespeak.contract.endpoint import DeclaredError
 from bespeak.contract.handler import UPSTREAM_ERRORS
 from bespeak.documents.adoption.facade import READING, Candidate, Guess
-from bespeak.documents.adoption.naming import is_plural, main_class, singular, words
 from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
 from bespeak.documents.adoption.verb_words import (
-    SPOKEN,
     SURE,
     base,
-    changes,
     changing_words,
+    command_of,
     is_plain,
     is_verbal,
     name_verb,
@@ -30,6 +28,7 @@ from bespeak.documents.adoption.verb_words import (
 )
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.lexicon import meanings
+from bespeak.text.language.names import SPOKEN, changes, is_plural, main_class, singular, words
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.sentence import word_pairs, word_set
 from bespeak.text.language.verb_form import lemmas
@@ -75,7 +74,7 @@ _ITSELF: Final = re.compile(  # the end of an endpoint, not what it does: "This 
 )
 _OTHERWISE: Final = re.compile(  # words of a sentence about another time, another actor, a condition or nothing at all
     r"\b(?:by (?!this|the call|default)|every|daily|nightly|hourly|weekly|periodically|regularly|previously|currently"
-    r"|already|not|never|cannot|n't|only (?:if|when)|until|unless"
+    r"|will soon|already|not|never|cannot|n't|only (?:if|when)|until|unless"
     r"|(?:when|once|after|if|whether|which|that|who|where|before|during|because) (?!this|true|set|called|calling"
     r"|reading|the (?:call|request|endpoint)|you call|enabled|specified|it))\b",
     re.IGNORECASE,
@@ -300,8 +299,8 @@ def contradicts(candidate: Candidate, word: str) -> bool:
 
     A word that is mostly a noun does not, unless it stands where only commands stand: `train` in `Next Trains`.
     """
-    is_action = changes(word) and (is_plain(word) or (word in SPOKEN and is_verbal(word))) and word not in _STATING
-    return is_action and _is_deed(candidate, word)
+    is_action = is_plain(word) or (word in SPOKEN and is_verbal(word)) or word == command_of(candidate)
+    return is_action and changes(word) and word not in _STATING and _is_deed(candidate, word)
 
 
 def acts(candidate: Candidate) -> str:
@@ -317,13 +316,16 @@ def acts(candidate: Candidate) -> str:
         named = words(segment[1:-1]) if segment[:1] == "{" else ()
         if named[:2] in _CHOSEN and singular(before) != named[0]:
             return "control"
+    told = command_of(candidate)
+    if told and contradicts(candidate, told):
+        return told
     for said in said_words(candidate):
         if contradicts(candidate, said.word):
             return said.word
         if said.trust >= SURE and not changes(said.word):
             break
-    told = (deed.verb for text in (candidate.summary, candidate.description) for deed in deeds(text, broad=False))
-    return next((verb for verb in told if _is_deed(candidate, verb)), "")
+    said_later = (deed.verb for text in (candidate.summary, candidate.description) for deed in deeds(text, broad=False))
+    return next((verb for verb in said_later if _is_deed(candidate, verb)), "")
 
 
 def _is_deed(candidate: Candidate, verb: str) -> bool:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService
 from bespeak.contract.limits import Rate
-from bespeak.documents.adoption.naming import main_class, singular, words
+from bespeak.text.language.names import main_class, singular, words
 from bespeak.text.language.sentence import word_set
 
 Risk = Literal["high", "medium", "low"]
@@ -81,9 +81,12 @@ class Candidate:
         object.__setattr__(self, "origin", f"{self.method} {self.path}" if self.method else self.full_name or self.name)
 
 
+_ENDING: Final = re.compile(r"(?<=[^/}])\.(?:json|xml|ya?ml|csv|rss|html?|php|aspx?|do)$", re.IGNORECASE)
+
+
 def bare_path(described: str) -> str:
-    """Remove the query and the fragment, by which some descriptions distinguish operations."""
-    return described.partition("#")[0].partition("?")[0]
+    """Remove query and fragment, by which some descriptions distinguish operations, and the ending of a file."""
+    return _ENDING.sub("", described.partition("#")[0].partition("?")[0])
 
 
 def made_by(command: str) -> str:
@@ -148,6 +151,16 @@ _MONEY: Final = word_set(
 def is_weighty(at: str) -> bool:
     """Return True if a part of an endpoint decides what a call does."""
     return at.startswith(_WEIGHTY)
+
+
+def is_doubtful(at: str, confidence: float) -> bool:
+    """Return True for a doubt about the method, path or impact; a person looks at these first."""
+    return at in ("/method", "/path", "/semantic/impact") and confidence < _DOUBTFUL
+
+
+def is_folded(guess: Guess) -> bool:
+    """Return True for a guess of low risk, which no person needs to see by itself."""
+    return guess.risk == "low" and not is_doubtful(guess.at, guess.confidence)
 
 
 def danger_of(endpoint: Endpoint, guesses: Iterable[tuple[str, float]] = ()) -> str:

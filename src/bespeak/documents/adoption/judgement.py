@@ -17,25 +17,24 @@ from bespeak.contract.endpoint import Semantic
 from bespeak.contract.grammar.syntax import TemplateSet, leaking_segment, parse_template
 from bespeak.documents.adoption.evidence import acts
 from bespeak.documents.adoption.facade import UNSURE, Candidate, Guess, Risk
-from bespeak.documents.adoption.naming import is_plural, main_class, plural, singular, words
-from bespeak.documents.adoption.path_choice import RELATING, PathChoice, choose_path, other_paths, topic_of
+from bespeak.documents.adoption.path_choice import PathChoice, choose_path, other_paths, topic_of
 from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
 from bespeak.documents.adoption.verb_choice import VerbChoice, choose_verb, guess_impact, is_list
-from bespeak.documents.adoption.verb_words import LIGHT, bare_words, heads_of, is_verb
+from bespeak.documents.adoption.verb_words import bare_words, heads_of, is_verb
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.language.consistency import judge
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.injection import addressed, link, role_marker
 from bespeak.text.language.lexicon import lexicon, meanings
-from bespeak.text.language.phrases import mechanism, object_places
+from bespeak.text.language.names import LIGHT, RELATING, is_plural, main_class, plural, singular, words
+from bespeak.text.language.phrases import mechanism, object_places, weakness
 from bespeak.text.language.sentence import is_english, is_several, word_pairs, word_set
 from bespeak.text.language.sentence import words as sentence_words
 from bespeak.text.language.verb_form import lemmas
 
 _VOWELS: Final = "aeiou"
-_DOUBLING: Final = word_set(
-    "stop plan ship scan swap map spot permit submit commit emit remit log transfer cancel flag retag embed infer "
-    "snapshot bootstrap"
+_DOUBLING: Final = re.compile(  # one syllable, or one that is stressed at its end
+    r"[^aeiou]*[aeiou][^aeiouwxy]|(?:per|sub|com|re|e)mit|(?:trans|in)fer|cancel|retag|embed|snapshot|bootstrap"
 )
 _UNCHANGED: Final = word_set(  # verbs that are their participles
     "run set split bid read reset broadcast forecast shut cut put let hit cost hurt cast shed spread upset burst thrust"
@@ -78,17 +77,19 @@ class Sentences:
     guesses: tuple[Guess, ...]
 
 
-def write_sentences(candidate: Candidate, verb: str, path: str, *, impact: str) -> Sentences:
-    """Write intent, outcome and description of a candidate under a verb and a path."""
-    thing = _thing(path, verb)
+def write_sentences(candidate: Candidate, verb: str, path: str, *, impact: str, word: str = "") -> Sentences:
+    """Write intent, outcome and description of a candidate under a verb, chosen for a word, and a path."""
+    thing = _thing(path, verb, word)
     if not thing.single and is_list(candidate):
         *before, last = thing.listed.split()
         thing = replace(thing, listed=" ".join((*before, plural(last))))
     intent, source, sure = next(
-        (found for found in _intents(candidate, verb, thing) if _is_fit(verb, found[0])),
-        (f"{verb.capitalize()} {_with_article(thing.name)} for the caller", "the verb and the path", 0.4),
+        (found for found in _intents(candidate, verb, thing) if _is_fit(verb, found[0], said=found[1] != _MADE)),
+        (f"{verb.capitalize()} {_with_article(thing.name)} for the caller", _MADE, 0.4),
     )
-    outcome = _outcome(verb, thing)
+    outcome = _outcome(verb, thing, word)
+    if weakness(outcome, verb, frozenset(words(path))):  # of a server, a call or a result
+        outcome = f"The matching {outcome.partition(' ')[2]}"
     acting = acts(candidate) if impact != "informational" else ""
     if acting:  # neither sentence may hide that a GET acts
         about = f"named {thing.owner}" if thing.owner else thing.name if thing.name != acting else "caller"
@@ -118,12 +119,13 @@ class _Thing:
     owner: str = ""  # thing that it belongs to, if a parameter selects that: `user` in /users/{id}/orders
 
 
-def _thing(path: str, verb: str) -> _Thing:
+def _thing(path: str, verb: str, word: str) -> _Thing:
     segments = [segment for segment in path.split("/") if segment]
     literals = [at for at, segment in enumerate(segments) if not segment.startswith("{")]
     named = [at for at in literals if segments[at] not in _MYSELF and segments[at].partition("-")[0] not in _AS]
     # APPROVE /orders/{id}/approval is about the order.
-    while len(named) > 1 and meanings().verb_of(segments[named[-1]]) == verb.lower():
+    said = word if main_class(verb.lower()) == "ANALYZE" else ""
+    while len(named) > 1 and (meanings().verb_of(segments[named[-1]]) == verb.lower() or segments[named[-1]] == said):
         named.pop()
     at = named[-1] if named else -1
     listed = (segments[at] if named else "item").replace("-", " ")
@@ -156,7 +158,7 @@ def _intents(candidate: Candidate, verb: str, thing: _Thing) -> Iterator[tuple[s
         if phrase and (not heads or heads[0].kind == "nominal"):
             yield _led(verb, said), source, sure - 0.1
         yield _imperative(said), source, sure
-    yield _plainly(verb, thing), "the verb and the path", 0.5
+    yield _plainly(verb, thing), _MADE, 0.5
 
 
 def _in_words(said: str, thing: _Thing) -> str:
@@ -205,22 +207,44 @@ def _imperative(sentence: str) -> str:
     return sentence[0].upper() + sentence[1:]
 
 
-def _is_fit(verb: str, intent: str) -> bool:
+_MADE: Final = "the verb and the path"
+
+
+def _is_fit(verb: str, intent: str, *, said: bool) -> bool:
+    """Return True for a sentence that may be the intent; one that the upstream has said need not prove the verb."""
     has_length = len(intent.split()) > 1 and len(intent) <= _LONGEST
-    if not has_length or judge(verb, intent).verdict != "consistent" or is_several(intent):
+    verdict = judge(verb, intent).verdict
+    said = said and any(head.start == 0 for head in head_verbs(intent))
+    if not has_length or (verdict == "violation" if said else verdict != "consistent") or is_several(intent):
         return False
     # Neither does it name a mechanism, nor does it speak to a model.
     return not (mechanism(intent) or addressed(intent) or link(intent) or role_marker(intent, strict=True))
 
 
-def _outcome(verb: str, thing: _Thing) -> str:
+_ENDING: Final = word_set("delete remove destroy del erase purge drop trash")  # words after which a thing is gone
+
+
+_WRITING: Final = word_set("put post patch set update edit change modify replace save store write add create")
+
+
+def _outcome(verb: str, thing: _Thing, word: str) -> str:
     main = main_class(verb.lower())
+    removes = verb in ("REMOVE", "PURGE")
+    if (
+        word
+        and word != verb.lower()
+        and word not in (_ENDING if removes else _WRITING)
+        and (removes or main == "UPDATE")
+    ):
+        return f"The {thing.name} has been {participle(word)}"
     several = not thing.single and is_plural(thing.listed.split()[-1])
     if verb == "COUNT":
         return f"The number of {thing.listed} is in the answer"
     if main == "ANALYZE":
         return f"The result for the {thing.name} is in the answer"
     if main == "READ":
+        if verb in ("SEARCH", "QUERY") and thing.single:
+            return f"What matches in the {thing.name} is in the answer"
         return f"The matching {thing.listed} are in the answer" if several else f"The {thing.name} is in the answer"
     if verb in _MAKING:
         name = _with_article(thing.name)
@@ -251,7 +275,7 @@ def participle(verb: str) -> str:
         return f"{verb}d"
     if verb.endswith("y") and verb[-2:-1] not in _VOWELS:
         return f"{verb[:-1]}ied"
-    return f"{verb}{verb[-1]}ed" if verb in _DOUBLING else f"{verb}ed"
+    return f"{verb}{verb[-1]}ed" if _DOUBLING.fullmatch(verb) else f"{verb}ed"
 
 
 def _with_article(thing: str) -> str:
@@ -380,7 +404,10 @@ def _choices(candidate: Candidate, wanted: EndpointClaim, catalog: Catalog) -> I
         yield own, wanted.path.path
     if candidate.path is None:
         yield from ((verb, other.path) for other in _named(candidate, wanted.verb, catalog))
-    yield from ((verb, path) for path in other_paths(wanted.path, candidate.path or "", verb, catalog.names))
+    named = "-".join(_things(bare_words(candidate), wanted.verb.word)[:_FEW_NAMES])
+    said = words(wanted.path.path)
+    names = [named] if not {*map(singular, words(named))}.issubset(map(singular, said)) else []
+    yield from ((verb, path) for path in other_paths(wanted.path, candidate.path or "", verb, catalog.names, names))
 
 
 def _path(candidate: Candidate, verb: VerbChoice, catalog: Catalog) -> PathChoice:
@@ -437,7 +464,7 @@ def choose_scopes(title: str, impact: str, *, has_credential: bool) -> tuple[tup
 def _judge(candidate: Candidate, claim: EndpointClaim, catalog: Catalog) -> Judgement:
     verb = claim.verb.verb
     impact = guess_impact(candidate, claim.verb, catalog)
-    said = write_sentences(candidate, verb, claim.path.path, impact=impact.impact)
+    said = write_sentences(candidate, verb, claim.path.path, impact=impact.impact, word=claim.verb.word)
     semantic = Semantic(
         intent=said.intent,
         actor="agent",

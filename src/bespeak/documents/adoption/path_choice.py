@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count, pairwise, takewhile
@@ -12,7 +12,12 @@ from urllib.parse import unquote
 
 from bespeak.contract.grammar.syntax import leaking_segment
 from bespeak.documents.adoption.facade import Candidate, bare_path
-from bespeak.documents.adoption.naming import (
+from bespeak.text.identifiers import unused
+from bespeak.text.language.lexicon import lexicon, meanings
+from bespeak.text.language.names import (
+    COMMANDS,
+    METHODS,
+    RELATING,
     hyphenated,
     is_plural,
     main_class,
@@ -22,22 +27,18 @@ from bespeak.documents.adoption.naming import (
     without_manner,
     words,
 )
-from bespeak.text.identifiers import unused
-from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.segment import judge_segment
 from bespeak.text.language.sentence import word_set
 
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}")
 _VERSION: Final = re.compile(r"v[0-9]+(?:[a-z]+[0-9]*)?(?:[.-][0-9]+)*|[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PREFIXES: Final = frozenset({"api", "rest", "public", "services"})  # leading segments that do not name a resource
-_EXTENSION: Final = re.compile(r"(?<=.)\.(?:json|xml|csv|html?|php|aspx?|do)$", re.IGNORECASE)
+_OF_METHOD: Final = re.compile(r"(?:GET|POST|PUT|PATCH|DELETE)_(?=[A-Z])")  # before a name: POST_CreateLoadBalancer
+_MOST_WORDS: Final = 4
+_LEAST_LETTERS: Final = 3
 _KEYED: Final = re.compile(r"([A-Za-z][\w.-]*)\(")  # collection before a key in OData notation: users('{id}')
-COMMANDS: Final = word_set("search query checkout count login signin logon logout signout logoff signup upload")
-"""Nouns that are commands at the end of a path."""
-_METHODS: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
 _SHOWN: Final = 60
 _OF_DEEDS: Final = ("ion", "ment", "al", "ance", "ence", "ure")  # endings of nouns for actions; -er names who acts
-RELATING: Final = word_set("by for from to of in on with using via and or")  # They end the thing that a name is about.
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +121,6 @@ class _PathWriter:
         # The word before a version is the name of an API: /compute/v1.
         is_api = not self.segments and _is_version(following) and not _is_fine(hyphenated(piece), verb, verbs)
         named = f"{piece}-api" if is_api else piece
-        is_command = "".join(words(piece)) == self.command != verb.lower()
-        if self.segments and not following and is_command and not _is_noun(self.command):
-            named = _deed(self.command) or named  # a command that the verb does not say: /jobs/{id}/complete
         if segment := _segment(named, verb, verbs, self.reasons, word=self.word, topic=topic):
             self.segments.append(segment)
 
@@ -136,7 +134,8 @@ class _PathWriter:
         last, name = self.segments[-1], "".join(words(piece))
         # /orders/{id}/cancel acts on what stands before it, /store/order does not.
         acts = last.startswith("{") or is_plural(last) or name in COMMANDS or not _is_noun(name)
-        return (says_word or says_verb) and (singular(last) in self.things or acts)
+        named = singular(last) in map(singular, self.things)
+        return (says_word or says_verb) and last not in _AREAS and (named or acts)
 
     def _begin_with_noun(self) -> None:
         if not self.segments or self.segments[0].startswith("{"):
@@ -158,7 +157,7 @@ def _described_things(pieces: list[str], state: str) -> list[str]:
         before, literal = found[-1] if found else "{", not piece.startswith("{")
         if literal and _is_participle(before):
             found[-1] = f"{before}-{piece}"
-        elif _is_participle(piece) and is_plural(before):
+        elif _is_participle(piece) and not before.startswith("{") and _is_thing(before):
             found[-1] = f"{piece}-{before}"
         else:
             found.append(piece)
@@ -167,28 +166,38 @@ def _described_things(pieces: list[str], state: str) -> list[str]:
     return [f"{piece}-state" if _is_participle(piece) else piece for piece in found]
 
 
+def _is_thing(piece: str) -> bool:
+    return piece not in _PREFIXES and judge_segment(hyphenated(piece)) is None
+
+
 @lru_cache(maxsize=8192)
 def _is_participle(piece: str) -> bool:
     verdict = judge_segment(hyphenated(piece))
     return verdict is not None and (verdict.tier, verdict.reason) == ("error", "past")
 
 
-def other_paths(choice: PathChoice, described: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
-    """Yield alternatives to a path that is taken: with the removed parts, then numbered."""
+def other_paths(
+    choice: PathChoice, described: str, verb: str, verbs: frozenset[str], names: Iterable[str] = ()
+) -> Iterator[str]:
+    """Yield alternatives to a path that is taken: with the removed parts or another name, then numbered."""
     segments = choice.path[1:].split("/")
     first, last = segments[0], segments[-1]
     if choice.version:
         yield "/" + "/".join([f"{first}-{hyphenated(choice.version)}", *segments[1:]])
-    lost = [
-        name for part in bare_path(described).split("/") for name in _literals(part) if name and name not in segments
-    ]
-    for name in reversed(lost):
-        noun = next(_nouns(name, verb, verbs), "")
-        if noun and noun not in segments:
-            yield f"{choice.path}/{noun}"
+    parts = described.partition("#")[0].partition("?")[0].split("/")
+    lost = [name for part in parts for name in _literals(part) if name and name not in segments]
+    yield from _longer(choice.path, reversed(lost), verb, verbs)
     if last.startswith("{") and (by := next(_nouns(f"by-{last[1:-1].replace('_', '-')}", verb, verbs), "")):
         yield "/" + "/".join([*segments[:-1], by, last])
+    yield from _longer(choice.path, names, verb, verbs)
     yield from ("/" + "/".join([f"{first}-{number}", *segments[1:]]) for number in count(2))
+
+
+def _longer(path: str, names: Iterable[str], verb: str, verbs: frozenset[str]) -> Iterator[str]:
+    for name in names:
+        noun = next(_nouns(name, verb, verbs), "")
+        if noun and noun not in path.split("/"):
+            yield f"{path}/{noun}"
 
 
 def topic_of(candidate: Candidate, verbs: frozenset[str] = frozenset()) -> str:
@@ -199,14 +208,26 @@ def topic_of(candidate: Candidate, verbs: frozenset[str] = frozenset()) -> str:
     # A path that is only a command does not name a resource.
     if len(things) == 1 and (leaking_segment(f"/{things[0]}", verbs) is not None or judge_segment(things[0])):
         things = [_object_of(candidate), *things] if "{" not in path else []
-    if path.count("/{") and path.lstrip("/").partition("/")[2].startswith("{") and _is_version(path.split("/")[1]):
-        # The collection of the first parameter: `projects` of /v1/{parent}/topics in pubsub.projects.topics.get.
-        named = [name for part in candidate.name.split(".")[1:-1] if (name := hyphenated(part)) not in things]
-        things = named[-1:]
+    if path.lstrip("/").partition("/")[2].startswith("{") and _is_version(path.split("/")[1]):
+        if collection := _collection_of(candidate):
+            return collection
+        things = []
     # A tag is not a part of the upstream's path, so it need not stay if it looks like a verb.
     topics = [tag for tag in map(hyphenated, candidate.tags[:1]) if judge_segment(tag) is None]
     found = (*topics, *map(hyphenated, (*things, "" if "{" in path else _object_of(candidate))))
     return next((name for name in found if _names(name)), "")
+
+
+def _collection_of(candidate: Candidate) -> str:
+    """Return what the first parameter of /v1/{name} or /v1/{parent}/topics selects, by pubsub.projects.topics.get."""
+    *parts, last = map(hyphenated, candidate.name.split(".")[1:] or [""])
+    segments = candidate.bare_path.split("/")[2:]
+    if len(segments) == 1 and ":" not in segments[0] and "-" in last:  # locations.getSettings
+        parts.append(last.partition("-")[2])
+    for segment in reversed(segments[1:]):
+        if parts and parts[-1] == hyphenated(segment.partition(":")[0]):
+            parts.pop()
+    return next((part for part in reversed(parts) if _names(part)), "")
 
 
 def _names(text: str) -> bool:
@@ -215,13 +236,13 @@ def _names(text: str) -> bool:
 
 def _object_of(candidate: Candidate) -> str:
     """Return the noun in a name: `table` in `CreateTable`, `root` in `read_root__get`."""
-    _, *rest = words(candidate.name) or ("",)
+    _, *rest = words(_OF_METHOD.sub("", candidate.name)) or ("",)
     while rest and rest[0] in RELATING and rest[0] != "using":
         rest.pop(0)
     rest = list(takewhile(lambda word: word not in RELATING, rest))
-    while rest and rest[-1] in _METHODS:
+    while rest and rest[-1] in METHODS:
         rest.pop()
-    return "-".join(rest[:3])
+    return "-".join(rest[:_MOST_WORDS])
 
 
 def _commands_apart(segment: str, word: str) -> tuple[str, ...]:
@@ -251,6 +272,8 @@ def _literal_piece(text: str, segment: str, reasons: list[str]) -> Iterator[str]
         yield keyed[1]
     elif text.startswith(":") and hyphenated(text):
         yield text[1:]
+    elif segment.startswith(text) and len(hyphenated(text)) >= _LEAST_LETTERS:
+        yield text
 
 
 def _without_version(pieces: list[str], reasons: list[str]) -> tuple[list[str], str]:
@@ -268,17 +291,17 @@ def _without_version(pieces: list[str], reasons: list[str]) -> tuple[list[str], 
 
 
 def _is_named(piece: str) -> bool:
-    return piece.startswith("{") or bool(hyphenated(_EXTENSION.sub("", piece)))
+    return piece.startswith("{") or bool(hyphenated(piece))
 
 
 def _is_version(piece: str) -> bool:
-    names = (piece.lower(), hyphenated(_EXTENSION.sub("", piece)))
+    names = (piece.lower(), hyphenated(piece))
     return any(_VERSION.fullmatch(name) for name in names)
 
 
 def _segment(piece: str, verb: str, verbs: frozenset[str], reasons: list[str], *, word: str, topic: str) -> str:
     """Return a noun for a literal segment; empty if it only repeats the verb. `topic` is that of a lone segment."""
-    name = hyphenated(_EXTENSION.sub("", piece))
+    name = hyphenated(piece)
     if name != piece:
         reasons.append(f"{piece[:_SHOWN]!r} is written {name!r}")
     if word and name.startswith(f"{word}-") and _is_fine(name[len(word) + 1 :], verb, verbs):
@@ -334,7 +357,7 @@ def _is_fine(name: str, verb: str, verbs: frozenset[str]) -> bool:
 
 
 def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
-    """Yield nouns for a segment, the closest first."""
+    """Yield what may stand for a segment that is a method or plainly a verb, the closest first."""
     name = hyphenated(name)
     if not name:
         return
@@ -346,9 +369,10 @@ def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
         instead = ""
     last = words(name)[-1]
     several = plural(name) if lexicon().counts(last).noun or is_plural(last) or last not in lexicon().verbs else ""
+    asked = name.partition("-")[2] if name.startswith(("is-", "has-")) else ""
     undone = name.removeprefix("un") if verb == "CLEAR" else ""  # what is cleared by an unlock is a lock
-    nouns = (undone, name, several, instead, plural(instead) if instead else "", _deed(name), action, plural(name))
-    for choice in (*nouns, f"{name}-request", f"{name}-record"):
+    things = (undone, name, several, instead, plural(instead) if instead else "", asked, _deed(name), action)
+    for choice in (*things, plural(name) if last in lexicon().verbs else "", f"{name}-request", f"{name}-record"):
         # The upstream's own name may look like a verb; a name made here may not.
         if choice and _is_fine(choice, verb, verbs) and (choice == name or judge_segment(choice, verb) is None):
             yield choice
@@ -357,8 +381,11 @@ def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
 @lru_cache(maxsize=1)
 def _deeds() -> Mapping[str, str]:
     """Return the noun of each verb, the most usual or shortest of several: cancellation of cancel."""
-    nouns = sorted(meanings().nouns.items(), key=lambda pair: (lexicon().counts(pair[0]).noun, -len(pair[0])))
-    return {verb: noun for noun, verb in nouns if noun.endswith(_OF_DEEDS) or noun == f"{verb}y"}
+    count = lexicon().counts
+    nouns = sorted(
+        meanings().nouns.items(), key=lambda pair: (pair[0][-3:] != "ure", count(pair[0]).noun, -len(pair[0]))
+    )
+    return {verb: noun for noun, verb in nouns if noun.endswith(_OF_DEEDS) and noun[-4:] != "xion"}
 
 
 def _deed(name: str) -> str:
@@ -369,11 +396,20 @@ def _deed(name: str) -> str:
     return f"{before}{hyphen}{again}{noun}" if noun else ""
 
 
+_AREAS: Final = frozenset({"admin", "api", "gen", "system"})  # segments that do not name what a command acts on
+_NAMELESS: Final = word_set("id uuid uid name key slug code value parent resource type path param parameter number")
+"""Words of parameters that do not name what they select."""
+
+
 def _thing(topic: str, segments: list[str], verb: str, verbs: frozenset[str]) -> str:
     """Return the first segment for a path that is empty or begins with a parameter."""
     parameter = next((part[1:-1] for part in segments if part.startswith("{")), "")
-    bare = [word for word in parameter.split("_") if word and word not in ("id", "uuid", "name", "key", "slug")]
-    for choice in (topic, plural("-".join(bare)) if bare else "", "items"):
+    bare = [word for word in parameter.split("_") if word and word not in _NAMELESS]
+    own = plural("-".join(bare)) if bare else ""
+    # The parameter names what it selects: /{organization}/projects; a topic may do so too: {notebook_instance}.
+    named = not bare or (topic not in segments and own.endswith(plural(topic)))
+    itself = plural(parameter) if parameter in ("resource", "parent") else ""
+    for choice in (topic if named else own, own, topic, itself, "items"):
         found = next(_nouns(choice, verb, verbs), "") if choice else ""
         if _names(found):
             return found

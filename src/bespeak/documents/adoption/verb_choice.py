@@ -4,53 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.documents.adoption.evidence import acts, contradicts, only_reads
 from bespeak.documents.adoption.facade import READING, UNSURE, Candidate, Guess, Risk
-from bespeak.documents.adoption.naming import is_plural, main_class, singular, words
-from bespeak.documents.adoption.verb_words import METHODS, Said, change_words, changes, said_words, tool_words
-from bespeak.text.language.consistency import fitting_verbs, third_person
+from bespeak.documents.adoption.sanitizer import first_sentence
+from bespeak.documents.adoption.verb_words import (
+    Said,
+    change_words,
+    command_of,
+    said_words,
+    tool_words,
+)
+from bespeak.text.language.consistency import fitting_verbs, judge, third_person
 from bespeak.text.language.lexicon import NOT_UNDOING, meanings
-from bespeak.text.language.operation_class import operation_classes
+from bespeak.text.language.names import METHODS, SAME_VERB, VERBS_FOR, changes, is_plural, main_class, singular, words
+from bespeak.text.language.operation_class import fit, operation_classes
 from bespeak.text.language.sentence import word_lists, word_pairs, word_set
 from bespeak.text.language.verb_form import action_intent
 
-_SINGLY: Final = word_lists(
-    "upload=SUBMIT,CREATE signup=REGISTER,ENROLL count=COUNT lookup=LOOKUP,FIND move=TRANSFER,CHANGE "
-    "upsert=SET,REPLACE leave=WITHDRAW,REMOVE preview=FETCH,RENDER write=SUBMIT,SET trash=REMOVE,ARCHIVE "
-    "rerun=RETRY,RUN dryrun=SIMULATE,EVALUATE associate=LINK,ATTACH finalize=COMMIT,CLOSE kill=TERMINATE,STOP "
-    "lint=VALIDATE,EVALUATE kick=REMOVE,EVICT empty=CLEAR,PURGE reverse=REVERT,UNDO assume=ACQUIRE,OBTAIN "
-    "trust=AUTHORIZE,APPROVE screenshot=CAPTURE,SNAPSHOT explain=DESCRIBE,INTERPRET push=SUBMIT,SEND "
-    "apply=SET,DEPLOY wait=AWAIT reconnect=RESTART,REFRESH geocode=RESOLVE,LOCATE open=OPEN,ACCESS,START "
-    "diff=COMPARE,FETCH"
-)
-_SPOKEN: Final = {  # words that APIs use and the catalog lacks or understands differently, by the verbs for them
-    "FETCH RETRIEVE": "get show view read return returns give display",
-    "CREATE SUBMIT": "post add new make insert save store put",
-    "REMOVE PURGE": "delete destroy del drop erase clear discard",
-    "MODIFY UPDATE": "patch edit",
-    "AUTHENTICATE AUTHORIZE": "login signin logon",
-    "DISCONNECT TERMINATE": "logout signout logoff",
-    "CHECK VERIFY": "does is has exists test can",
-    "DUPLICATE CREATE": "copy clone",
-    "SET UPDATE": "mark lock pin toggle",
-    "CLEAR REMOVE": "unlock unpin",
-    "SET CREATE": "star like tag label vote favorite",
-    "UNLINK REMOVE": "unstar unlike untag unfollow",
-    "EXECUTE RUN": "trigger do perform call click press tap hover drag scroll swipe navigate goto play select exec",
-    "UNLINK DETACH": "dissociate disassociate",
-    "BLOCK SUSPEND": "ban freeze",
-    "CLOSE REJECT": "dismiss complete finish",
-    "INSERT SET": "type fill",
-}
-_SAID: Final = {
-    **{word: tuple(verbs.split()) for verbs, spoken in _SPOKEN.items() for word in spoken.split()},
-    **_SINGLY,
-}
 _BY_METHOD: Final = word_lists(
     "GET=FETCH,RETRIEVE,QUERY HEAD=CHECK,VERIFY OPTIONS=DESCRIBE,INSPECT POST=CREATE,SUBMIT,EXECUTE "
     "PUT=REPLACE,SET,UPDATE PATCH=MODIFY,UPDATE,CHANGE DELETE=REMOVE,CANCEL,PURGE"
@@ -68,13 +43,12 @@ _REFUSED: Final = frozenset({"CONNECT", "TRACE"})  # verbs of the catalog that A
 _FLOOR: Final = frozenset({"PROPOSE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "PLAN"})
 """Verbs with a meaning between agents; only the exact word chooses them."""
 _READING: Final = frozenset({"discovery", "retrieval", "analysis"})  # Categories that change nothing.
-_SAME: Final = word_set(  # The verb of _SAID keeps their meaning. Of others something is lost, so they stay in the path
-    "get show view read return give display add new make insert upload delete destroy del drop erase clear discard "
-    "patch edit count lookup login signin logon logout signout logoff signup copy clone rerun exists move associate "
-    "dissociate disassociate ban unban kill empty dismiss"
-)
 _NOT_AGAIN: Final = frozenset({"release", "research", "resign", "resort"})  # words in re- that do not repeat anything
+_SAVING: Final = frozenset({"save", "store"})  # A PUT that saves replaces.
+_ONTO: Final = frozenset({"on", "onto", "into"})
 _DOUBTFUL: Final = 0.5
+_CONTRADICTED: Final = 0.45  # confidence in a verb that the summary contradicts
+_SUSPECT: Final = 0.65  # confidence in one that the summary does not quite confirm
 _NEAR: Final = 4  # words of a sentence among which `list` is its verb or object: "Get a list of users"
 _SURELY: Final = 0.6  # highest confidence in a verb for reading that a POST does not prove
 
@@ -92,21 +66,39 @@ class VerbChoice:
     def says_all(self) -> bool:
         """True if the verb has the whole meaning of the word. What is sent again is sent."""
         own = (self.word, self.word.removeprefix("re"), self.word.removeprefix("un"))
-        return self.verb.lower() in own[:2] or self.word in _SAME or meanings().opposite(own[2], self.verb.lower())
+        return self.verb.lower() in own[:2] or self.word in SAME_VERB or meanings().opposite(own[2], self.verb.lower())
 
 
 def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:
-    """Choose the verb of a candidate, with a confidence and alternatives. The method is never contradicted."""
+    """Choose the verb of a candidate, with a confidence and alternatives. What its words contradict is in doubt."""
+    choice = _choose(candidate, catalog)
+    sentence = first_sentence(candidate.summary or candidate.description)
+    doubt = acts(candidate) if is_reading(choice.verb, catalog) else ""
+    judged = judge(choice.verb, sentence) if sentence and not doubt else None
+    if judged is not None and judged.verdict in ("violation", "warning"):
+        doubt = judged.head or ""
+    sure = _SUSPECT if judged is not None and judged.verdict == "warning" else _CONTRADICTED
+    if not doubt or choice.confidence <= sure or choice.refused:
+        return choice
+    return replace(choice, confidence=sure, why=f"{choice.why}, although its words say '{doubt}'")
+
+
+def _choose(candidate: Candidate, catalog: Catalog) -> VerbChoice:
     # AGIS C.3(a): the verb of a tool is of the class that asks for an action.
     names = catalog.names - _REFUSED if candidate.method else _acting(catalog.names)
     refused = ""
+    onto = not _ONTO.isdisjoint(candidate.summary.lower().split())
     for word, source, trust in _said(candidate):
-        given, sure = _verbs_for(word, names)
+        word = "drag" if word == "drop" and onto else word  # noqa: PLW2901 - it does not remove what it drops
+        given, sure = _verbs_for("set" if word in _SAVING and candidate.method != "POST" else word, names)
         # The plurals in the names of tools are often of one thing: its contents.
         listed = is_list(candidate) if candidate.method else "list" in candidate.summary.lower().split()[:_NEAR]
         if listed and word in ("get", "show", "return", "read", "view"):
             given = tuple(verb for verb in (*_LISTS, *given) if verb in names)
         found = tuple(verb for verb in given if permits(candidate, verb, catalog))
+        if not found and candidate.method == "DELETE" and word in words(candidate.name) and changes(word):
+            # A true sentence may win over the method: "Mark a thread as done".
+            given = found = ("CLEAR", "RESET", *given) if word == command_of(candidate) else ()
         if not found or found[0] != given[0]:
             if candidate.method not in READING or contradicts(candidate, word):
                 refused = refused or word
@@ -161,7 +153,7 @@ def _said(candidate: Candidate) -> Iterator[Said]:
     said = list(tool_words(candidate))
     if not changes(said[0].word if said else ""):
         for word, source in change_words(candidate):
-            if word not in METHODS and source == candidate.name_kind:
+            if (word == "delete" or word not in METHODS) and source == candidate.name_kind:
                 yield Said(word, source, 0.6)
     yield from said
 
@@ -169,8 +161,8 @@ def _said(candidate: Candidate) -> Iterator[Said]:
 @lru_cache(maxsize=4096)
 def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float]:
     """Return the catalog's verbs for a word, the best first, and how well they match."""
-    if word in _SAID:
-        return tuple(verb for verb in _SAID[word] if verb in names), 0.95
+    if word in VERBS_FOR:
+        return tuple(verb for verb in VERBS_FOR[word] if verb in names), 0.95
     capital = word.upper()
     near = fitting_verbs(f"{third_person(word)} the thing", names - _FLOOR)
     if capital in names:
@@ -181,7 +173,8 @@ def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float
     same = tuple(verb for verb in near if meanings().synonymous(word, verb.lower()))
     base = word.removeprefix("un")  # to unsuspend is to activate
     if not same and base != word and operation_classes(base) is not None:
-        same = tuple(verb for verb in sorted(names - _REFUSED) if meanings().opposite(base, verb.lower()))
+        undoing = (verb for verb in sorted(names - _REFUSED) if meanings().opposite(base, verb.lower()))
+        same = tuple(verb for verb in undoing if (fit(word, verb.lower()) or 0) >= _DOUBTFUL)
     if same:
         return same, 0.75
     main = main_class(word)
@@ -224,7 +217,6 @@ def adds_record(candidate: Candidate) -> str:
     return f"its text says that it adds: '{found.group()}'" if found else ""
 
 
-_READ_CATEGORIES: Final = frozenset({"discovery", "retrieval", "analysis"})
 _UNDONE_BY: Final = word_set(  # verbs that another verb of the catalog undoes
     "PAUSE RESUME ENABLE DISABLE ACTIVATE DEACTIVATE ARCHIVE UNARCHIVE LINK UNLINK ATTACH DETACH SUBSCRIBE UNSUBSCRIBE "
     "BIND UNBIND MOUNT UNMOUNT CORDON UNCORDON FOLLOW SUSPEND REINSTATE CONNECT DISCONNECT ASSIGN UNASSIGN PAIR UNPAIR "
@@ -244,7 +236,7 @@ _LEAVING: Final = word_set(
 _AGAINST: Final = {  # capabilities that contradict an impact (AGIS 6.2)
     "informational": frozenset({"transaction", "modification", "creation"}),
     "reversible": frozenset({"discovery", "retrieval"}),
-    "irreversible": _READ_CATEGORIES,
+    "irreversible": _READING,
 }
 _FINAL: Final = re.compile(  # words of a description for what cannot be undone
     r"can(?:no|')t be (?:undone|reverted|recovered)|irreversibl[ey]|permanent(?:ly)?|unrecoverabl[ey]"

@@ -12,36 +12,43 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bespeak.documents.adoption.facade import Candidate
-from bespeak.documents.adoption.naming import is_plural, main_class, singular, without_manner, words
-from bespeak.documents.adoption.path_choice import COMMANDS
 from bespeak.text.language.head_verb import HeadVerb, head_verbs
 from bespeak.text.language.lexicon import lexicon
-from bespeak.text.language.operation_class import CHANGING, operation_classes
+from bespeak.text.language.names import (
+    COMMANDS,
+    ENDINGS,
+    LIGHT,
+    METHODS,
+    SPOKEN,
+    changes,
+    is_plural,
+    main_class,
+    singular,
+    without_manner,
+    words,
+)
+from bespeak.text.language.operation_class import operation_classes
+from bespeak.text.language.phrases import DETERMINERS
 from bespeak.text.language.segment import is_plain_verb, judge_segment
 from bespeak.text.language.sentence import word_set
 from bespeak.text.language.verb_form import action_intent, lemmas
 
-SPOKEN: Final = word_set(  # words that APIs use as verbs and the catalog lacks or understands differently
-    "get show view read return give display post add new make insert save store put upload delete destroy del drop "
-    "erase clear discard patch edit login signin logon logout signout logoff signup count lookup does is has exists "
-    "test can move copy clone mark lock unlock pin unpin toggle change upsert leave star like tag label vote unstar "
-    "unlike untag unfollow trigger do perform call preview rerun write trash favorite dryrun exec"
-)
-_HTTP: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
 _SAYING: Final = word_set("get delete patch")  # methods that name the action; POST and PUT may mean anything
-_GENERIC: Final = frozenset({*_HTTP, "create", "add", "execute", "process", "handle", "run", "do", "update", "list"})
+_GENERIC: Final = METHODS | word_set("create replace modify add execute process handle run do update list")
 """Verbs that are less specific than a final segment such as /cancel."""
-LIGHT: Final = frozenset({"place", "make", "do", "perform", "take"})  # verbs whose object names the action: placeOrder
-ENDINGS: Final = word_set("list create retrieve update destroy delete get search query put exists")
-"""Verbs that are written after the noun: orders_list, userExists."""
 _LEADING: Final = frozenset({"mark", "add", "get", "delete", "set", "check", "list", "save"})
 """Words that are the command if they begin a segment of several words."""
 _SWITCHING: Final = frozenset({"toggle", "trigger", "reset", "refresh"})  # commands that are also nouns
 EMPTY: Final = frozenset({"invoke", "call", "use"})  # verbs of prose that say nothing: `Invoke action move`
 _SAYING_LITTLE: Final = EMPTY | {"perform", "do", "make"}  # Their object says what happens: `Perform a search`.
+_LITTLE_CHANGE: Final = _SAYING_LITTLE | {"request", "ping"}  # They are said of calls that only read too.
 SURE: Final = 0.85  # trust in a word that is hardly ever a noun in its place
 _SEPARATOR: Final = re.compile(r"[^A-Za-z0-9-]+")
 _LONGEST: Final = 400
+_FAR: Final = 24  # characters after a verb among which its determiner stands
+_KNOWN: Final = 0.9  # reliability of the classes of a verb that a list or its prefix names
+_PARTICLES: Final = [["up"], ["out"], ["off"], ["down"]]
+_TAG: Final = re.compile(r"</?[a-z][^<>]{0,40}>", re.IGNORECASE)
 
 
 class Said(NamedTuple):
@@ -57,6 +64,9 @@ def said_words(candidate: Candidate) -> Iterator[Said]:
     method = (candidate.method or "").lower()
     named, tail, heads = name_verb(candidate), path_verb(candidate), _prose_verbs(candidate)
     name, end = named.word if named else "", tail.word if tail else ""
+    told = command_of(candidate)
+    if tail and candidate.claims_to_read and told and not changes(told) and changes(end) and not _on_one(candidate):
+        tail = None  # /commands/send with "Fetch the commands"
     if tail and (name in ("", end) or name in _GENERIC) and (tail.trust >= SURE or end in (name, *heads)):
         yield tail._replace(trust=0.9)
     if named and name == method and method in _SAYING:
@@ -71,11 +81,6 @@ def said_words(candidate: Candidate) -> Iterator[Said]:
 def is_verb(word: str) -> bool:
     """Return True if a word of a name is mostly used as a verb."""
     return bool(base(word)) and (word in SPOKEN or is_plain(base(word)))
-
-
-@lru_cache(maxsize=4096)
-def changes(word: str) -> bool:
-    return main_class(word.lower()) in CHANGING
 
 
 def changing_words(candidate: Candidate) -> Iterator[tuple[str, str]]:
@@ -102,12 +107,26 @@ def base(word: str) -> str:
 
 
 def is_plain(word: str) -> bool:
-    """Return True if a word in a name is a verb wherever it stands."""
-    return is_plain_verb(word, lexicon()) or word in lexicon().paths["sure"]
+    """Return True if a word in a name is a verb wherever it stands; not `pat`, which nobody assigned to a class."""
+    if word in lexicon().paths["sure"]:
+        return True
+    return is_plain_verb(word, lexicon()) and is_known(word)
+
+
+def is_known(verb: str) -> bool:
+    """Return True if a list or its prefix, and not its neighbours alone, says what a verb does."""
+    classes = operation_classes(verb)
+    return classes is not None and classes.confidence >= _KNOWN
 
 
 def heads_of(text: str) -> Sequence[HeadVerb]:
-    return head_verbs(text[:_LONGEST]) if text else ()
+    return head_verbs(_TAG.sub(" ", text[: 2 * _LONGEST])[:_LONGEST].lstrip()) if text else ()
+
+
+def _is_command(head: HeadVerb, text: str) -> bool:
+    """Return True if a word of prose is certainly a verb: "Rent a flat", but not "Rent estimate"."""
+    after = _TAG.sub(" ", text).lstrip()[head.end : head.end + _FAR].lower().split()
+    return is_plain(head.verb) or not DETERMINERS.isdisjoint(after[: 1 + (after[:1] in _PARTICLES)])
 
 
 def _prose_verbs(candidate: Candidate) -> list[str]:
@@ -116,10 +135,14 @@ def _prose_verbs(candidate: Candidate) -> list[str]:
     for text in (candidate.summary, candidate.description):
         usable = [one for one in heads_of(text) if one.kind in kinds and one.verb not in EMPTY]
         if candidate.claims_to_read:  # in `Projects of the caller` the resource looks like a verb
+            usable = [one for one in usable if _may_be_of_a_reading(one, text)]
+            usable = [one for one in usable if not _is_name(one, text)]
             things = {part for segment in _literals(candidate) for part in words(segment)} - ENDINGS - COMMANDS
             things.difference_update(words(candidate.name)[:1])
             usable = [one for one in usable if one.verb not in things or is_plain(one.verb)]
         if not candidate.claims_to_read:
+            # "Returns the newly created pet"
+            usable = [one for one in heads_of(text) if one.kind == "reading" and changes(one.verb)] or usable
             method = (candidate.method or "").lower()  # in `Feature Post` for /post/feature it is the thing
             usable = [one for one in usable if one.verb != method or method not in _resources(candidate)]
             nouns = [one for one in usable if one.kind in ("meant", "nominal")]
@@ -127,6 +150,33 @@ def _prose_verbs(candidate: Candidate) -> list[str]:
         if usable:
             return [one.verb for one in usable]
     return []
+
+
+def _is_name(head: HeadVerb, text: str) -> bool:
+    """Return True for a word inside a phrase that is a noun too: "Shop filters", "Historical exchange rate"."""
+    before = _TAG.sub(" ", text).lstrip()[: head.start + len(head.verb)].lower()
+    first, is_inside = before.partition(" ")[0], head.start > 0 and head.kind in ("head", "nominal")
+    return is_inside and before.endswith(head.verb) and not first.endswith("ly") and not _is_command(head, text)
+
+
+def command_of(candidate: Candidate) -> str:
+    """Return the verb of a first sentence that is certainly a command: "Force a device to send its data"."""
+    text = candidate.summary or candidate.description
+    first = next(iter(heads_of(text)), None)
+    is_first = first is not None and first.start == 0 and _may_be_of_a_reading(first, text)
+    return first.verb if first is not None and is_first and _is_command(first, text) else ""
+
+
+def _on_one(candidate: Candidate) -> bool:
+    """Return True if a path ends with a word behind a parameter: /orders/{id}/cancel."""
+    return candidate.bare_path.rstrip("/").rpartition("/")[0].endswith("}")
+
+
+def _may_be_of_a_reading(head: HeadVerb, text: str) -> bool:
+    """Return False for a noun and for a verb that says little, where a GET would contradict them."""
+    if not changes(head.verb):
+        return True
+    return head.kind == "head" and head.verb not in _LITTLE_CHANGE and is_known(head.verb) and _is_command(head, text)
 
 
 def name_verb(candidate: Candidate) -> Said | None:
@@ -161,9 +211,9 @@ def _verb_of(parts: Sequence[str], resources: frozenset[str], method: str) -> tu
         return parts[1], 0.85
     if is_plain(first) and first not in resources:
         return first, 0.95
-    if last != method and (is_plain(last) or (last in ENDINGS and len(parts) > 1)) and last not in resources:
+    if (is_plain(last) or last in ENDINGS) and last not in resources:
         return last, 0.9
-    inner = next((part for part in parts[1:] if part not in _HTTP and is_plain(part) and part not in resources), "")
+    inner = next((part for part in parts[1:] if part not in METHODS and is_plain(part) and part not in resources), "")
     if inner:
         return inner, 0.85
     if base(first) and not is_plural(first) and first not in resources:
@@ -196,12 +246,17 @@ def _sections(candidate: Candidate) -> list[tuple[str, ...]]:
     flat = [part for section in sections for part in section]
     method = (candidate.method or "").lower()
     path = [part for segment in candidate.bare_path.split("/") for part in words(segment)]
-    if len(flat) > 1 and flat[0] == method and method not in _SAYING and is_action(flat[1]):
+    if len(sections) > 2 and flat[:1] == [method] and flat[1 : len(path) + 1] == path:
+        return [tuple(flat[len(path) + 1 :])] if flat[len(path) + 1 :] else []  # made of both: GET_versions/export
+    called = sections[:1] == [(method,)] and len(sections[1:2] and sections[1]) > 1  # GET_DeleteLoadBalancer
+    if len(flat) > 1 and flat[0] == method and (method not in _SAYING or called) and base(flat[1]) == flat[1]:
         sections[0], flat = sections[0][1:], flat[1:]  # post-checkUser: the method says nothing, and a verb follows
     kept = len(flat)
     while kept > 1 and flat[kept - 1].isdecimal():
         kept -= 1
-    if method and kept > 1 and flat[kept - 1] == method:
+    # The method ends the name as its verb (ComputeNode_Get), or a generator added it behind the path.
+    own = len(sections) > 1 and sections[-1] == (method,) and method in _SAYING
+    if method and kept > 1 and flat[kept - 1] == method and not (own and flat[: kept - 1][-len(path) :] != path):
         kept -= 1
         if path and flat[:kept][-len(path) :] == path:
             kept -= len(path)
@@ -240,7 +295,7 @@ def path_verb(candidate: Candidate) -> Said | None:
     method = candidate.method or ""
     before, _, segment = candidate.bare_path.rstrip("/").rpartition("/")
     # A method of an RPC style: /dialog.open
-    called = "." in segment and "{" not in segment and is_action(segment.rpartition(".")[2])
+    called = "." in segment and "{" not in segment and is_action(next(iter(words(segment.rpartition(".")[2])), ""))
     marked = ":" in segment or called
     command = marked or (method == "POST" and before.endswith("}"))
     if "{" in segment or (marked and not called):
@@ -277,8 +332,6 @@ _TOOL_SAYING: Final = frozenset({"head", "light", "meant", "nominal", "doubtful"
 _SURE: Final = 0.85
 _LIKELY: Final = 0.8  # trust in a word that the prose must not contradict
 _POSSIBLE: Final = 0.5  # trust in a word that the prose must confirm
-METHODS: Final = frozenset({"get", "post", "put", "patch"})
-"""Methods of HTTP, which are not action verbs (AGIS C.3(a)); the sentence may say more: `API-post-search` searches."""
 _OFTEN: Final = 10  # uses of a word as a verb below which the counts say little
 _JOINING: Final = frozenset({"and", "or", "then"})
 _PRODUCING: Final = word_set("screenshot snapshot capture render convert format draw echo wait await open ping")
@@ -292,7 +345,8 @@ def tool_words(candidate: Candidate) -> Iterator[Said]:
     prose = _prose(candidate)
     heads = [one.verb for one in prose if one.kind in _TOOL_SAYING and one.verb not in EMPTY]
     weak: list[Said] = []
-    for word, trust in sorted(_named(candidate), key=lambda one: one[0] not in heads):
+    light = _is_light(bare_words(candidate))
+    for word, trust in sorted(_named(candidate), key=lambda one: (light and one[0] in LIGHT, one[0] not in heads)):
         said = Said(word, candidate.name_kind, trust)
         # The word and the prose agree if both read or both change something.
         agrees = not heads or changes(word) == changes(heads[0])
@@ -346,7 +400,7 @@ def _named(candidate: Candidate) -> Iterator[tuple[str, float]]:
     first, *others = parts
     if _is_light(parts):
         yield others[0], 0.85
-    yield from _placed(first, 0.95 if first not in METHODS else _LIKELY, _LIKELY)
+    yield from _placed(first, _LIKELY if first in METHODS and first != "delete" else 0.95, _LIKELY)
     if others:
         yield from _placed(others[-1], _SURE, _POSSIBLE)
         yield from ((part, _LIKELY) for part in others[:-1] if is_verb(part))

@@ -22,7 +22,6 @@ from bespeak.documents.adoption.deployment import Imported, make_deployment
 from bespeak.documents.adoption.evidence import change_signs, deeds, program_field, sentences, shape_errors, takes_back
 from bespeak.documents.adoption.facade import Candidate, Facade, Guess, ImportOrigin, LeftOut, Variable
 from bespeak.documents.adoption.judgement import Judgement, choose_scopes, judge_all
-from bespeak.documents.adoption.naming import MANNERS, hyphenated, main_class, singular, words
 from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
 from bespeak.documents.adoption.verb_words import base, is_verb
 from bespeak.documents.agis.canonical import write_yaml
@@ -33,6 +32,7 @@ from bespeak.text.identifiers import unused
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.injection import instruction
 from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.names import MANNERS, hyphenated, main_class, singular, words
 from bespeak.text.language.segment import judge_segment
 from bespeak.text.reading.text_file import read_text
 

@@ -21,13 +21,13 @@ from bespeak.documents.adoption.deployment import Imported, make_deployment
 from bespeak.documents.adoption.evidence import change_signs, program_field, shape_errors, takes_back
 from bespeak.documents.adoption.facade import READING, Candidate, Facade, Guess, ImportOrigin, LeftOut, Variable
 from bespeak.documents.adoption.judgement import Judgement, choose_scopes, judge_all
-from bespeak.documents.adoption.naming import singular, words
 from bespeak.documents.adoption.path_choice import PathChoice
 from bespeak.documents.adoption.sanitizer import Definitions, SchemaFitter, bound
 from bespeak.documents.openapi.description import Description, DocumentedResponse, Operation, SecurityScheme, media_form
 from bespeak.documents.openapi.input_shape import InputShape, shape_input
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value
 from bespeak.text.diagnostics.diagnostic import brief
+from bespeak.text.language.names import singular, words
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.verb_form import two_word_verb
 

@@ -12,13 +12,13 @@ from bespeak.contract.handler import is_reserved_header
 from bespeak.contract.schema.subschemas import resolve, target
 from bespeak.contract.schema.validation import compile_schema
 from bespeak.documents.adoption.facade import UNSURE, Guess, Risk
-from bespeak.documents.adoption.naming import snake_case, words
 from bespeak.documents.adoption.path_choice import PathChoice
 from bespeak.documents.adoption.sanitizer import Definitions, SchemaFitter, bound
 from bespeak.documents.openapi.description import Body, Encoding, Operation, Parameter, is_json, list_style, media_form
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value, is_media_type
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.identifiers import unused
+from bespeak.text.language.names import snake_case, words
 
 # Keywords that make an object more than a list of properties.
 _COMPOSING: Final = ("allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "$ref", "propertyNames")
@@ -63,6 +63,8 @@ def shape_body(body: Body | None, fitter: SchemaFitter) -> BodyShape | str:
     if body.other_types:
         others = ", ".join(body.other_types[:3])
         shape.guesses.append(_guess(f"sent as {body.media_type}", "one of several is sent", 0.8, others))
+    if not body.required and clean.get("properties") == {} and not clean.keys() - {"type", "properties", "$defs"}:
+        return BodyShape()  # an optional body without fields is not sent
     if not _is_flat(clean):
         return _whole(shape, clean, body)
     shape.definitions = clean.get("$defs", {})
@@ -79,7 +81,7 @@ def shape_body(body: Body | None, fitter: SchemaFitter) -> BodyShape | str:
     if form != "json":
         for name in [name for name in shape.properties if name in body.encoding]:
             _encode(shape, name, body.encoding[name])
-    return shape
+    return shape if body.required or shape.properties else BodyShape()
 
 
 def _encode(shape: BodyShape, name: str, encoding: Encoding) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from bespeak.contract.standard.methods import STANDARD
-from bespeak.documents.adoption.naming import singular
 from bespeak.extensions.acquire.methods import texts_of
 from bespeak.extensions.acquire.store import split_words
 from bespeak.extensions.compute.methods import weigh
@@ -30,6 +29,7 @@ from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import compute_in_thread
 from bespeak.runtime.handling import handler, invalid, refusal
 from bespeak.text.language.embedding import cosines
+from bespeak.text.language.names import singular
 from bespeak.text.language.sentence import listed
 from bespeak.text.language.verb_form import lemmas
 

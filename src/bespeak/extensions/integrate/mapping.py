@@ -17,7 +17,7 @@ from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.acquire.store import FindResource, NewRow, PutResources
 from bespeak.extensions.data.collection import list_collections
 from bespeak.extensions.integrate.methods import check_room, check_target
-from bespeak.extensions.semantics.alignment.aligner import align
+from bespeak.extensions.semantics.alignment.aligner import align, calibrate
 from bespeak.extensions.semantics.alignment.policy import Policy
 from bespeak.extensions.semantics.terms import Ontology, Synonym, Term
 from bespeak.protocol.exchange.refusal import Fault
@@ -181,13 +181,14 @@ def _align(source: _Fields, target: _Fields, describe: Callable[..., dict[str, A
         )
         for side, fields in (("source", source), ("target", target))
     ]
-    policy = Policy(property_threshold=0.5)  # what is below is not worth a question
+    policy = Policy(threshold=0.25)  # what is below is not worth a question
     aligned = align(*ontologies, policy=policy, embed=None if embed(["a"]) is None else embed)
     assert not isinstance(aligned, Fault), "there are fewer fields than terms may be"
     found = []
     for rule in aligned.alignment.rules:
         one, other = (iri.partition("#")[2] for iri in (rule.source, rule.target))
-        made = describe(one, other, rule.confidence or 0.0, "aligned")
+        # The records are the same, which two properties of ontologies need not be about.
+        made = describe(one, other, calibrate(rule.score or 0.0, supported=True), "aligned")
         rivals = [lost.rule for lost in aligned.lost if lost.winner is rule and lost.rule.score == rule.score]
         if rivals:  # nothing but the order of names has decided
             made |= {"status": "doubtful", "rivals": [f"{one.source}>{one.target}" for one in rivals[:8]]}

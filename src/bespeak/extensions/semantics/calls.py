@@ -10,7 +10,8 @@ import msgspec
 
 from bespeak.errors import StoreError
 from bespeak.extensions.semantics import store as registry
-from bespeak.extensions.semantics.layer import Meaning, SemanticLayer
+from bespeak.extensions.semantics.envelope.writer import open_message
+from bespeak.extensions.semantics.layer import MOST_OUTCOMES, Meaning, SemanticLayer, refuse_input
 from bespeak.extensions.semantics.negotiation import SemanticOutcome
 from bespeak.extensions.semantics.profile import SemanticProfile
 from bespeak.extensions.semantics.rules import UNCONFIRMED, UNSTABLE
@@ -21,7 +22,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.exchange import Exchange
-from bespeak.runtime.gates.input import SEMANTIC, build_input_gate, read_body
+from bespeak.runtime.gates.input import ENVELOPE, SEMANTIC, build_input_gate, open_envelope, read_body
 from bespeak.runtime.settlement import TaskAdmission
 from bespeak.state.store.commands.cases import PausedTask
 from bespeak.state.store.store import Command, Store
@@ -82,6 +83,12 @@ class MappingHistory:
         self._flushing = None
 
 
+_UNREAD: Final = Refused(
+    status.CONFLICT,
+    "semantic-envelope-required",
+    "The input was not read in the vocabulary of the profile, which this process had not seen. Repeat the call, or "
+    "send the envelope with it.",
+)
 CHANGED: Final = "semantic-profile-changed"  # error code of a call whose profile differs from that of its task
 _CONTROL: Final = {  # the control exchange, which is separate from the messages of a task (IoA 9)
     "ask": {"method": "DESCRIBE", "path": "/", "parameters": ["semantic_profile", "alignments"]},
@@ -146,18 +153,47 @@ class CallJudge(SemanticLayer):
 
     history: MappingHistory  # of mapped calls, where there is a store
 
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.recent: dict[tuple[str, str], SemanticProfile] = {}  # by owner and record
+
     def judge(self, call: RoutedCall) -> Refused | None:
         """Understand the envelope of a call, or refuse it. A profile that it refers to is looked up after the gates."""
-        document, headers, endpoint = getattr(call, "semantic", None), call.request.headers, call.route.endpoint
-        if document is None:
+        given, headers, endpoint = getattr(call, "semantic", None), call.request.headers, call.route.endpoint
+        if given is None:
             known = call.server.store is not None
             if SEMANTIC_PROFILE in headers:
                 return None if known else refuse_unknown(headers[SEMANTIC_PROFILE])
             if self.requires(endpoint) and not (known and TASK_ID in headers):
                 return refuse_missing(call, self.spoken())
             return None
-        profile, outcome = self.read(document, endpoint)
-        return self.understand(call, profile, outcome)
+        return self.understand(call, *given)
+
+    def report_unknown_concepts(self) -> None:
+        """Warn of concepts that no registered ontology has: nobody can be understood through them."""
+        view = self.view
+        for concept in view.concepts:
+            if concept not in view.registry.meanings:
+                endpoint = next(one for one in view.endpoints if concept in one.semantic.concepts)
+                _logger.warning(
+                    "%s declares the concept %s, which no registered ontology has; correct it, or register its "
+                    "ontology with `bespeak semantic register`",
+                    *(endpoint, concept),
+                )
+
+    def recall(self, call: RoutedCall) -> SemanticProfile | None:
+        """Return the profile that a call refers to, if it was agreed on or used here not long ago."""
+        headers, owner = call.request.headers, call.agent_id or ""
+        known = headers.get(SEMANTIC_PROFILE) or registry.record_id("task", owner, headers.get(TASK_ID, ""))
+        return self.recent.get((owner, known))
+
+    def remember(self, owner: str, record_id: str, profile: SemanticProfile | None) -> None:
+        """Keep the profile of a record, so that the input of later calls can be read by it; None forgets it."""
+        self.recent.pop((owner, record_id), None)
+        if profile is not None:
+            if len(self.recent) >= MOST_OUTCOMES:
+                self.recent.pop(next(iter(self.recent)))
+            self.recent[owner, record_id] = profile
 
     def understand(self, call: RoutedCall, profile: SemanticProfile | None, outcome: SemanticOutcome) -> Refused | None:
         """Keep what a call means with its request, where its handler and its steps find it; refuse it without."""
@@ -207,13 +243,20 @@ class TaskProfiles:
             return self._pausing.judge(call, found) or self._ask(call)
         assert isinstance(found, registry.RecordedProfile)
         meaning: Meaning | None = call.request.semantic
+        owner, reference = call.agent_id or "", call.request.headers.get(SEMANTIC_PROFILE)
+        record_id = reference or registry.record_id("task", owner, call.request.headers.get(TASK_ID, ""))
         if meaning is not None:
-            return None if found.digest == meaning.digest else refuse_change(call, found.digest)
-        reference = call.request.headers.get(SEMANTIC_PROFILE)
+            same = found.digest == meaning.digest
+            self._layer.remember(owner, record_id, meaning.profile if same else None)
+            return None if same else refuse_change(call, found.digest)
         if not found.digest or found.owner != (call.agent_id or ""):
             return self._missing(call) if reference is None else refuse_unknown(reference)
         profile = msgspec.convert(found.profile, SemanticProfile)
-        refused = self._layer.understand(call, profile, self._layer.negotiate(profile, call.route.endpoint))
+        self._layer.remember(owner, record_id, profile)
+        outcome = self._layer.negotiate(profile, call.route.endpoint)
+        if outcome.data is not None:
+            return _UNREAD  # the input was read as one in the words of the service
+        refused = self._layer.understand(call, profile, outcome)
         return refused or (None if reference is None else self._ask(call))
 
     def _ask(self, call: RoutedCall) -> Command | Refused | None:
@@ -240,9 +283,43 @@ class TaskProfiles:
 
 @build_input_gate
 def semantic_input_gate(request: Request, call: RoutedCall) -> Any:
-    """Decode the body and take the semantic envelope out of it, unless the endpoint has a member of that name."""
+    """Decode the body, take the envelope out of it, and translate the input of a caller with another vocabulary.
+
+    The envelope is the member `semantic`, unless the endpoint has one of that name; that of Figure 8, whose input is
+    `payload`; or a part of an NLIP message. Whether its meaning is accepted is judged when the input is valid.
+    """
     value = read_body(request, call)
-    declared = call.route.endpoint.input_schema.get("properties", ())
-    if type(value) is dict and SEMANTIC in value and SEMANTIC not in declared:
-        call.semantic = value.pop(SEMANTIC)
-    return value
+    if type(value) is not dict:
+        return value
+    layer: CallJudge = call.server.part("semantic")
+    declared = call.route.endpoint.input_schema.get("properties", {})
+    message = open_message(value, call.route.endpoint.input_schema)
+    if message is not None:
+        refused = open_envelope(call, {"task_id": message.task_id})
+        if refused is not None:
+            return refused
+        value, call.semantic = message.input, layer.read(message.envelope, call.route.endpoint)
+    elif SEMANTIC in value and SEMANTIC not in declared:
+        call.semantic = layer.read(value.pop(SEMANTIC), call.route.endpoint)
+    elif layer.recent and not call.route.builtin and (profile := layer.recall(call)) is not None:
+        outcome = layer.negotiate(profile, call.route.endpoint)
+        if outcome.data is not None:
+            call.semantic = profile, outcome
+    given: tuple[SemanticProfile | None, SemanticOutcome] | None = getattr(call, "semantic", None)
+    data = None if given is None else given[1].data
+    if data is None:
+        if given is not None and _is_foreign(call, *given):
+            # Nobody could say what is wrong with an input in words that are not understood.
+            return refuse_outcome(call, given[1], layer.spoken(call.route.endpoint.semantic.concepts))
+        return value
+    inner = value.get("parameters") if value.keys() <= ENVELOPE and not call.route.has_parameters_field else None
+    translated, faults = data.read(inner if type(inner) is dict else value)
+    if faults:
+        return refuse_input(faults)
+    return {**value, "parameters": translated} if type(inner) is dict else translated
+
+
+def _is_foreign(call: RoutedCall, profile: SemanticProfile | None, outcome: SemanticOutcome) -> bool:
+    layer: CallJudge = call.server.part("semantic")
+    refused = profile is not None and outcome.match == "none" and outcome.ontology is None
+    return refused and layer.judges(call.route) and profile is not None and profile.ontology_id not in layer.spoken()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -17,7 +17,7 @@ from bespeak.errors import ConfigError
 from bespeak.extensions.semantics.alignment.aligner import TOOL, Aligned, Base, Override, TermPair, align
 from bespeak.extensions.semantics.alignment.draft_json import statement_of
 from bespeak.extensions.semantics.alignment.notation import AlignmentNotation, read_alignment, write_alignment
-from bespeak.extensions.semantics.alignment.policy import Policy, Provenance
+from bespeak.extensions.semantics.alignment.policy import Alignment, Policy, Provenance
 from bespeak.extensions.semantics.alignment.signals import Histories, History
 from bespeak.extensions.semantics.commands import accepted
 from bespeak.extensions.semantics.envelope.reader import EnvelopeReader
@@ -25,6 +25,7 @@ from bespeak.extensions.semantics.envelope.writer import find_payload
 from bespeak.extensions.semantics.ontology.publication import publish_core
 from bespeak.extensions.semantics.ontology.reader import load_ontology, read_bytes
 from bespeak.extensions.semantics.profile import ProfilePolicy, judge, judge_agents, judge_violations
+from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.store import ListMappedCalls, MappedCalls
 from bespeak.extensions.semantics.terms import Meanings, Ontology
 from bespeak.protocol.exchange.instant import write_instant
@@ -153,6 +154,7 @@ def read_histories(place: str | None) -> Histories:
 
 
 _SHOWN: Final = 5
+_MOST_LISTED: Final = 20  # most terms to decide that are listed
 
 
 def _common(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -160,7 +162,7 @@ def _common(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--store", metavar="PLACE", help="Store whose history of calls through mappings counts, too."),
         click.option("--embeddings", is_flag=True, help="Also compare vectors; needs the extra `embeddings`."),
         click.option(
-            "--threshold", type=click.FloatRange(0, 1), help="Lowest score that is accepted.  [default: 0.75]"
+            "--threshold", type=click.FloatRange(0, 1), help="Lowest confidence that is written.  [default: 0.5]"
         ),
         click.argument("target", metavar="B", type=PATH),
         click.argument("source", metavar="A", type=PATH),
@@ -178,7 +180,7 @@ def _common(command: Callable[..., Any]) -> Callable[..., Any]:
     default="json",
     help="JSON of the draft, SSSOM TSV, or Alignment API RDF/XML.",
 )
-@click.option("--id", "iri", default="", help="IRI of the artifact.")
+@click.option("--id", "iri", default="", help="IRI of the artifact.  [default: made from those of A and B]")
 @click.option("--version", default="1.0", show_default=True, help="Version of the artifact.")
 @click.option("--base", type=PATH, help="Earlier artifact, kept where both terms are unchanged.")
 @click.option("--before", nargs=2, type=PATH, help="The two ontologies of --base, if they have changed since.")
@@ -206,15 +208,16 @@ def align_(
 ) -> None:
     """Map the terms of ontology A to those of ontology B.
 
-    Mappings that need a person are not written; they are counted, and `bespeak semantic explain` shows the reasons.
+    Mappings that need a person are not written but listed, with what to do next; `bespeak semantic explain` shows the
+    reasons.
 
     \b
     Examples:
     bespeak semantic align radiology.ttl clinical.owl -o mapping.json
     bespeak semantic align radiology.ttl clinical.owl --format sssom --override https://x.org/rad#scan ''
     """
-    if key is not None and (notation != "json" or not iri):
-        raise click.UsageError("--key needs --id, and the format json")
+    if key is not None and notation != "json":
+        raise click.UsageError("--key needs the format json")
     actor = ""
     if decisions:
         from bespeak.terminal.decisions import check_decision  # noqa: PLC0415 - it loads the server's configuration
@@ -229,7 +232,10 @@ def align_(
         overrides=[Override(source=one, target=other, by=actor) for one, other in decisions],
         provenance=Provenance(tool=TOOL, tool_version=installed_version(TOOL), created=write_instant(time.time())),
     )
-    alignment = msgspec.structs.replace(aligned.alignment, id=iri, version=version)
+    found = aligned.alignment
+    # An id of its own, so that what is written can be registered as it is.
+    iri = iri or f"{found.source.id.rstrip('#/')}/align/{found.target.id.rstrip('#/').rpartition('/')[2]}"
+    alignment = msgspec.structs.replace(found, id=iri, version=version)
     signature = ""
     if key is not None:
         from bespeak.extensions.semantics.commands_register import sign_statement  # noqa: PLC0415 - most alignments are not signed
@@ -242,8 +248,31 @@ def align_(
         with written_in_one_step(output) as write:
             write(data)
         output.chmod(0o644)
-    counts = f"{len(alignment.rules)} mappings, {len({one.source for one in aligned.questions})} terms to decide"
-    click.echo(counts, err=True)
+    for text in _next_steps(alignment, aligned, str(source), str(target), str(output or "FILE")):
+        click.echo(printable(text), err=True)
+
+
+def _next_steps(alignment: Alignment, aligned: Aligned, source: str, target: str, output: str) -> Iterator[str]:
+    """Yield what was found, what a person has to decide, and what comes next."""
+    best: dict[str, TermPair] = {}
+    for one in aligned.questions:
+        best.setdefault(one.source, one)
+    yield f"{len(alignment.rules)} mappings, {len(best)} terms to decide"
+    for one in list(best.values())[:_MOST_LISTED]:
+        yield f"  {one.source} = {one.target}? (confidence {one.confidence:.2f})"
+    if len(best) > _MOST_LISTED:
+        yield f"  and {len(best) - _MOST_LISTED} more"
+    for rule in aligned.dropped:
+        yield f"dropped: the decision {rule.source} = {rule.target}, because one of the terms is gone"
+    default = SemanticSettings().threshold
+    doubtful = sum(alignment.confidence_of(rule) < default for rule in alignment.rules)
+    if best:
+        yield f"decide:   bespeak semantic align {source} {target} --base {output} --override FROM TO"
+    if doubtful:
+        yield f"confirm:  {doubtful} are below {default}; they count after `bespeak semantic confirm {alignment.id}`"
+    if not (alignment.source.version and alignment.target.version):
+        yield "versions: an ontology without owl:versionInfo is registered with --version"
+    yield f"register: bespeak semantic register {output} TARGET, after the two ontologies"
 
 
 @click.command()
@@ -291,7 +320,7 @@ def _align(one: Ontology, other: Ontology, *, threshold: float | None, embedding
     policy = Policy()
     if threshold is not None:
         ask, accept = min(policy.ask, threshold), max(threshold, policy.accept)
-        policy = Policy(threshold=threshold, property_threshold=threshold, accept=accept, ask=ask)
+        policy = Policy(threshold=threshold, accept=accept, ask=ask)
     if embeddings and embed([""]) is None:
         raise ConfigError(f"{PACKAGE} is not installed: pip install 'bespeak[embeddings]'")
     aligned = align(one, other, policy=policy, embed=embed if embeddings else None, **given)

@@ -12,6 +12,7 @@ from bespeak.extensions.semantics.knowledge import open_registry, read_trust
 from bespeak.extensions.semantics.layer import check_extra
 from bespeak.extensions.semantics.settings import semantic_settings
 from bespeak.runtime.extension import Anchor, BuiltIn, Extension, Floor, Gate, Opening
+from bespeak.state.store.store import Store
 from bespeak.terminal.panels import panel_in
 
 _EXTENDED: Final = {"DISCOVER": methods.discovering, "DESCRIBE": methods.describing, "PROPOSE": methods.proposing}
@@ -32,9 +33,14 @@ def _open(opening: Opening) -> None:
     store = opening.store
     if store is not None:
         judge.history = calls.MappingHistory(store)
-        opening.on_start(lambda: judge.follow(store))
+        opening.on_start(lambda: _follow(judge, store))
         opening.on_close(judge.history.close)
         opening.observe(judge.history)
+
+
+async def _follow(judge: calls.CallJudge, store: Store) -> None:
+    await judge.follow(store)
+    judge.report_unknown_concepts()
 
 
 def _extend(floor: Floor) -> Floor:

@@ -11,6 +11,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.endpoint_names import capability_id
 from bespeak.contract.service import Service
 from bespeak.extensions.semantics.settings import semantic_settings
+from bespeak.extensions.semantics.terms import parse_version
 
 _BODY: Final = "application/json"  # media type of what endpoints take and return; the schemas stand beside it
 _OWN: Final = "own"  # prefix of the service's own names
@@ -32,7 +33,7 @@ def project_jsonld(service: Service, endpoints: Iterable[Endpoint], *, version: 
         domain = {"id": said if "/" in said and is_iri(said) else word, "type": "ioa:Domain", "label": said}
     agent = f"{_OWN}:agent"
     graph: list[dict[str, Any]] = [
-        {"id": names, "type": f"{OWL}Ontology", "versionInfo": version},
+        {"id": names, "type": f"{OWL}Ontology", "versionInfo": own_version(service, version)},
         _said(
             id=agent,
             type="ioa:Agent",
@@ -57,6 +58,15 @@ def project_jsonld(service: Service, endpoints: Iterable[Endpoint], *, version: 
         ],
         "@graph": graph,
     }
+
+
+def own_version(service: Service, revision: str) -> str:
+    """Return the version of the service's own names: of its vocabulary, else of its contract, if that compares.
+
+    A `revision` made from the content compares with no other one.
+    """
+    declared = service.vocabulary.version if service.vocabulary is not None else None
+    return next((one for one in (declared, service.document_version) if one and parse_version(one)), revision)
 
 
 def base_of(service: Service) -> str:

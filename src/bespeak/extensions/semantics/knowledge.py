@@ -22,6 +22,7 @@ from bespeak.extensions.semantics.alignment.names import words_of
 from bespeak.extensions.semantics.alignment.notation import AlignmentNotation, read_alignment
 from bespeak.extensions.semantics.alignment.policy import DEFAULT as DEFAULT_POLICY
 from bespeak.extensions.semantics.alignment.policy import Alignment, Policy, pair_of, signed_pairs
+from bespeak.extensions.semantics.data import Words
 from bespeak.extensions.semantics.offloading import run_beside, run_in_thread
 from bespeak.extensions.semantics.ontology.contexts import OntologyLimits
 from bespeak.extensions.semantics.ontology.reader import read_ontology
@@ -140,6 +141,15 @@ class Snapshot:
         self.meanings = Meanings(newest, namespace)
         self.names = CapabilityNames(newest, self.meanings)
         self._older: dict[tuple[str, str], Meanings] = {}
+        self._words: dict[OntologyRef, Words] = {}
+
+    def words(self, ontology: Ontology) -> Words:
+        """Return the terms of an ontology by the names that data have for them."""
+        if ontology.ref not in self._words:
+            if len(self._words) >= _MOST_INDEXES:
+                self._words.pop(next(iter(self._words)))
+            self._words[ontology.ref] = Words(ontology)
+        return self._words[ontology.ref]
 
     def with_own(self, own: Ontology) -> Snapshot:
         """Return the same registry beside the vocabulary of a service. The index with its terms is built when used."""

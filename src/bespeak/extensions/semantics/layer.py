@@ -21,13 +21,16 @@ from bespeak.extensions.semantics.alignment.artifact import Trust
 from bespeak.extensions.semantics.alignment.signals import behavioral
 from bespeak.extensions.semantics.envelope.reader import EnvelopeReader
 from bespeak.extensions.semantics.envelope.writer import write_envelope
-from bespeak.extensions.semantics.jsonld import base_of, capability_iri, intent_iri
+from bespeak.extensions.semantics.jsonld import base_of, capability_iri, intent_iri, own_version
 from bespeak.extensions.semantics.knowledge import Knowledge, Snapshot
-from bespeak.extensions.semantics.profile import SemanticProfile, judge
+from bespeak.extensions.semantics.profile import SemanticProfile, Violation, judge
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import Ontology, Term
 from bespeak.extensions.semantics.translation import Translation
+from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import Principal
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.handling import RefusedError
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable
 
@@ -162,7 +165,7 @@ def own_ontology(service: Service, endpoints: Iterable[Endpoint], version: str, 
             kinds, above = (namespace("Capability"),), endpoint.semantic.concepts
             terms[capability] = Term(iri=capability, kind="individual", types=kinds, parents=above)
             terms[intent] = Term(iri=intent, kind="individual", types=(namespace("Intent"),), requires=(capability,))
-    return Ontology(id=base_of(service), version=version, terms=terms)
+    return Ontology(id=base_of(service), version=own_version(service, version), terms=terms)
 
 
 def own_profile(service: Service, endpoint: Endpoint, ontology: Ontology) -> SemanticProfile:
@@ -196,8 +199,39 @@ class Meaning(msgspec.Struct, frozen=True):
         return () if mapping is None else (("Semantic-Mapping", negotiation.write_mapping(mapping)),)
 
     @property
+    def translates(self) -> bool:
+        """True if the data of the call are in the words of the caller."""
+        return self.outcome.data is not None
+
+    def translate_output(self, output: Any) -> Any:
+        """Return an output in the words of the caller. Raises RefusedError."""
+        data = self.outcome.data
+        translated, faults = (output, []) if data is None else data.write(output)
+        if faults:
+            raise RefusedError(refuse_output(faults))
+        return translated
+
+    @property
     def understood(self) -> SemanticProfile | None:
         return self.outcome.profile
+
+
+def refuse_input(faults: list[Violation]) -> Refused:
+    message, details = _name_faults(faults)
+    advice = "Use members and values that the alignment maps, or a profile in a vocabulary of the service."
+    return Refused(status.UNPROCESSABLE, "semantic-input-untranslated", f"{message}. {advice}", details)
+
+
+def refuse_output(faults: list[Violation]) -> Refused:
+    """Refuse to give an answer in other words: the call was carried out, and its mappings are at fault."""
+    message, details = _name_faults(faults)
+    said = f"The call was carried out, but its answer cannot be given in your vocabulary: {message}."
+    return Refused(status.SERVER_ERROR, "semantic-output-untranslated", said, details)
+
+
+def _name_faults(faults: list[Violation]) -> tuple[str, dict[str, Any]]:
+    listed = [{name: getattr(one, name) for name in negotiation.SHOWN} for one in faults]
+    return "; ".join(one.message for one in faults[:5]), {"violations": listed}
 
 
 def digest_of(profile: SemanticProfile) -> str:
@@ -222,18 +256,21 @@ class _RegistryView:
         self.concepts = tuple(sorted({one for endpoint in endpoints for one in endpoint.semantic.concepts}))
         # Only callers with the scopes of their endpoints learn of them: those that are named, and all below.
         self.sensitive = frozenset(one for one in self.concepts if registry.is_below(one, sensitive))
-        self._endpoints = endpoints
+        self.endpoints = endpoints
+        listed = () if routes is None else tuple(one for one in endpoints if one.is_listed)
+        # Capabilities of all endpoints.
+        self.provided = (*self.concepts, *(capability_iri(routes.service, one) for one in listed if routes is not None))
 
     @cached_property
     def index(self) -> MeaningIndex:
-        return MeaningIndex(self._endpoints, self.registry, self.sensitive)
+        return MeaningIndex(self.endpoints, self.registry, self.sensitive)
 
     @cached_property
     def whole(self) -> negotiation.ServiceOffer:
         """Offer of all listed endpoints that are not sensitive; without a service, what the ontologies declare."""
         if self.routes is None:
             return negotiation.ServiceOffer((), tuple(sorted(self.registry.meanings.capabilities)), whole=True)
-        listed = [one for one in self._endpoints if one.is_listed and self.sensitive.isdisjoint(one.semantic.concepts)]
+        listed = [one for one in self.endpoints if one.is_listed and self.sensitive.isdisjoint(one.semantic.concepts)]
         own = tuple(capability_iri(self.routes.service, one) for one in listed)
         concepts = tuple(dict.fromkeys(concept for one in listed for concept in one.semantic.concepts))
         return negotiation.ServiceOffer((), concepts, own=own, whole=True)
@@ -242,7 +279,11 @@ class _RegistryView:
     def is_current(self) -> bool:
         """False if the manifest has a new version, because agents have changed."""
         own = self.snapshot.own
-        return self.routes is None or own is None or self.routes.publication.version == own.version
+        return (
+            self.routes is None
+            or own is None
+            or own.version == own_version(self.routes.service, self.routes.publication.version)
+        )
 
 
 class SemanticLayer:
@@ -353,7 +394,11 @@ class SemanticLayer:
         # What a basic method such as EXECUTE calls is judged by itself.
         critical = endpoint.semantic.impact == "irreversible" and not (endpoint.is_basic or endpoint.passes_on)
         own = () if view.routes is None or endpoint.builtin else (capability_iri(view.routes.service, endpoint),)
-        return negotiation.ServiceOffer(self.spoken(concepts), concepts, critical, own, sensitive=view.sensitive)
+        called = None if endpoint.builtin or endpoint.passes_on else endpoint
+        spoken = self.spoken(concepts)
+        return negotiation.ServiceOffer(
+            spoken, concepts, critical, own, sensitive=view.sensitive, endpoint=called, elsewhere=view.provided
+        )
 
     def restore(self, profile: Any) -> Meaning:
         """Return what a call means whose profile was kept as plain data."""

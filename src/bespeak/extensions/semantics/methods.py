@@ -100,6 +100,8 @@ def _propose_profile(call: RoutedCall) -> Effects:
     digest, plain = digest_of(profile), msgspec.to_builtins(profile)
     ids = [store.record_id("profile", owner, digest)]
     ids += [] if task_id is None else [store.record_id("task", owner, task_id)]
+    for one in ids:
+        call.server.part("semantic").remember(owner, one, profile)
     commands = tuple(store.ReplaceProfile(one, owner, digest, plain) for one in ids)
 
     def result(results: Sequence[store.RecordedProfile]) -> dict[str, Any]:

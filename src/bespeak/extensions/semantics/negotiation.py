@@ -8,8 +8,10 @@ from urllib.parse import quote
 
 import msgspec
 
+from bespeak.contract.endpoint import Endpoint
 from bespeak.extensions.semantics import rules
 from bespeak.extensions.semantics.alignment.policy import Alignment, Policy
+from bespeak.extensions.semantics.data import DataTranslation
 from bespeak.extensions.semantics.knowledge import Snapshot
 from bespeak.extensions.semantics.profile import (
     ACCEPTED,
@@ -22,11 +24,11 @@ from bespeak.extensions.semantics.profile import (
 )
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import Meanings, Ontology, OntologyRef, compare_versions
-from bespeak.extensions.semantics.translation import ProfileTranslation, UsedMapping
+from bespeak.extensions.semantics.translation import ProfileTranslation, Translation, UsedMapping
 
 MatchKind = Literal["direct", "mapped", "unmatched", "none"]
 """What came of a profile. It is unmatched if its vocabulary is understood, but nothing declares its capabilities."""
-WIDER: Final = 0.9  # certainty that a capability more general than the wanted one will do
+SHOWN: Final = ("rule", "path", "value", "message")  # what a peer is told of a violation
 _PLAIN: Final = "!#$%&'()*+,/:;=?@[]~"  # characters of an IRI that a header has as they are
 _LONGEST: Final = 200  # characters of an id in a header; the digest names the artifact in any case
 _MOST_ARTIFACTS: Final = 8  # most artifacts that an answer or a record names
@@ -58,6 +60,7 @@ class SemanticOutcome(msgspec.Struct, frozen=True, kw_only=True):
     mappings: tuple[UsedMapping, ...] = ()
     unmatched: tuple[str, ...] = ()  # capabilities, in the vocabulary of the service, that nobody declares
     profile: SemanticProfile | None = None  # profile in the vocabulary of the service
+    data: DataTranslation | None = None  # how inputs and outputs are translated; None if they stay as they are
 
     @property
     def mapping(self) -> dict[str, Any] | None:
@@ -81,11 +84,12 @@ class SemanticOutcome(msgspec.Struct, frozen=True, kw_only=True):
             told["unmatched"] = list(self.unmatched)
         if self.mappings:
             told["mappings"] = [one.document() for one in self.mappings]
+        if self.data is not None:
+            told["data"] = {"inputs": self.data.inputs, "outputs": self.data.outputs}
         told["explanation"] = list(self.explanation)
         if verdict.violations:
             told["validation"] = {"status": verdict.status, "reason": verdict.reason}
-            shown = ("rule", "path", "value", "message")
-            told["violations"] = [{name: getattr(one, name) for name in shown} for one in verdict.violations]
+            told["violations"] = [{name: getattr(one, name) for name in SHOWN} for one in verdict.violations]
         return told
 
 
@@ -93,7 +97,7 @@ _NEGOTIABLE: Final[Mapping[str, Status]] = {
     rule.id: "renegotiate"
     for rule in (
         *(rules.UNKNOWN_ONTOLOGY, rules.UNKNOWN_ALIGNMENT, rules.UNCOVERED, rules.LOW_CONFIDENCE, rules.UNCONFIRMED),
-        *(rules.VERSION_COMPATIBLE, rules.VERSION_ORDER),
+        *(rules.VERSION_COMPATIBLE, rules.VERSION_ORDER, rules.UNTRANSLATED),
     )
 }
 """Rules that another ontology, version or alignment can satisfy; by default they lead to a renegotiation."""
@@ -106,6 +110,8 @@ class ServiceOffer(msgspec.Struct, frozen=True):
     critical: bool = False  # True if a call cannot be undone
     own: tuple[str, ...] = ()  # the same in the vocabulary of the service itself
     whole: bool = False  # True if no endpoint is named, so that the profile may be for any of them
+    endpoint: Endpoint | None = None  # endpoint whose data are translated
+    elsewhere: tuple[str, ...] = ()  # capabilities of all endpoints, which other calls of a task may be for
     sensitive: frozenset[str] = frozenset()  # capabilities among these that no text names
 
 
@@ -131,8 +137,11 @@ class SemanticNegotiation:
         mapped, broken = self._translate(profile, offer, snapshot, explanation)
         if mapped is None:
             return self._fail([*(found if not broken else ()), *broken], explanation)
-        translated, target, mappings = mapped
-        return self._judge(translated, offer, snapshot, target, explanation=explanation, mappings=mappings)
+        translated, target, mappings, usable = mapped
+        data = _translate_data(profile, offer, snapshot, target, usable)
+        if data is not None:
+            mappings += tuple(data.used.values())
+        return self._judge(translated, offer, snapshot, target, explanation=explanation, mappings=mappings, data=data)
 
     def _find_own(
         self, profile: SemanticProfile, offer: ServiceOffer, snapshot: Snapshot, explanation: list[str]
@@ -156,7 +165,7 @@ class SemanticNegotiation:
 
     def _translate(
         self, profile: SemanticProfile, offer: ServiceOffer, snapshot: Snapshot, explanation: list[str]
-    ) -> tuple[tuple[SemanticProfile, Ontology, tuple[UsedMapping, ...]] | None, list[Violation]]:
+    ) -> tuple[tuple[SemanticProfile, Ontology, tuple[UsedMapping, ...], list[str]] | None, list[Violation]]:
         usable, broken = _find_alignments(profile, snapshot)
         if broken or not usable:
             explanation += [f"{one.message}." for one in broken]
@@ -170,7 +179,7 @@ class SemanticNegotiation:
             if not translation.broken:
                 used = tuple(translation.used.values())
                 explanation += [f"{one.translation.explain()}." for one in used]
-                return (translated, target, used), []
+                return (translated, target, used, usable), []
             first = first or translation.broken
         explanation += [f"{one.message}." for one in first]
         return None, first
@@ -184,10 +193,11 @@ class SemanticNegotiation:
         *,
         explanation: list[str],
         mappings: tuple[UsedMapping, ...] | None = None,
+        data: DataTranslation | None = None,
     ) -> SemanticOutcome:
         """Judge a profile in the vocabulary of the service: consistency, provenance, and whether it fits the call."""
         meanings = snapshot.meanings_with(ontology)
-        broken = list(judge(profile, meanings, self.policy).violations)
+        broken = [*judge(profile, meanings, self.policy).violations, *(() if data is None else data.missing)]
         for used in mappings or () if offer.critical else ():  # what keeps it from a call that cannot be undone
             unconfirmed = used.translation.unconfirmed
             if unconfirmed is not None:
@@ -201,12 +211,13 @@ class SemanticNegotiation:
             shares = [(own, share) for own in provided if (share := share_of(wanted, own, meanings))]
             if shares:
                 fits[wanted] = max(shares, key=lambda one: one[1])
-        if provided and profile.capability_refs and not fits and not offer.whole:
-            named = ", ".join(one for one in provided if one not in offer.sensitive) or "something else"
-            broken.append(Violation.of(rules.NOT_PROVIDED, "/capabilityRefs/0", profile.capability_refs[0], named))
+        for number, wanted in enumerate(profile.capability_refs) if provided and not offer.whole else ():
+            if wanted not in fits and (not fits or not _is_provided(wanted, offer.elsewhere, meanings)):
+                named = ", ".join(one for one in provided if one not in offer.sensitive) or "something else"
+                broken.append(Violation.of(rules.NOT_PROVIDED, f"/capabilityRefs/{number}", wanted, named))
         if broken:
             explanation += [f"{one.message}." for one in broken]
-            return self._fail(broken, explanation, ontology)
+            return self._fail(broken, explanation, ontology, data)
         explanation.append(_explain_fits(profile, fits, offer))
         return SemanticOutcome(
             match="unmatched" if not fits else "direct" if mappings is None else "mapped",
@@ -216,14 +227,40 @@ class SemanticNegotiation:
             mappings=mappings or (),
             unmatched=tuple(one for one in profile.capability_refs if one not in fits),
             profile=profile,
+            data=data,
         )
 
-    def _fail(self, broken: Sequence[Violation], said: list[str], ontology: Ontology | None = None) -> SemanticOutcome:
+    def _fail(
+        self,
+        broken: Sequence[Violation],
+        said: list[str],
+        ontology: Ontology | None = None,
+        data: DataTranslation | None = None,
+    ) -> SemanticOutcome:
         rejected = any(self.policy.status_of(one) == "reject" for one in broken)
         verdict = Verdict("reject" if rejected else "renegotiate", tuple(broken))
         explained = (*said, "There is no match.")
         ref = None if ontology is None else ontology.ref
-        return SemanticOutcome(match="none", explanation=explained, verdict=verdict, ontology=ref)
+        return SemanticOutcome(match="none", explanation=explained, verdict=verdict, ontology=ref, data=data)
+
+
+def _translate_data(
+    profile: SemanticProfile, offer: ServiceOffer, snapshot: Snapshot, target: Ontology, usable: Sequence[str]
+) -> DataTranslation | None:
+    """Plan how the data of a call are translated; None if neither vocabulary has properties for them."""
+    source = snapshot.serving(profile.ontology_id, profile.ontology_version) or snapshot.latest(profile.ontology_id)
+    if offer.endpoint is None or source is None:
+        return None
+    translator = snapshot.mappings.translator(usable)
+
+    def find(iri: str, one: str, other: str) -> Translation | None:
+        found = translator.translate(iri, one, other)
+        return None if found is None or snapshot.mappings.refuses(found) else found
+
+    words = snapshot.words(source), snapshot.words(target)
+    ways = (lambda iri: find(iri, source.id, target.id)), (lambda iri: find(iri, target.id, source.id))
+    data = DataTranslation(*ways, *words, offer.endpoint)
+    return data if data.inputs or data.outputs or data.missing or words[0].has_properties else None
 
 
 def _find_alignments(profile: SemanticProfile, snapshot: Snapshot) -> tuple[list[str], list[Violation]]:
@@ -241,11 +278,13 @@ def _find_alignments(profile: SemanticProfile, snapshot: Snapshot) -> tuple[list
     return [id_ for id_ in usable if id_ in profile.alignment_refs], broken
 
 
+def _is_provided(wanted: str, provided: Sequence[str], meanings: Meanings) -> bool:
+    return any(share_of(wanted, one, meanings) for one in provided)
+
+
 def share_of(wanted: str, provided: str, meanings: Meanings) -> float | None:
-    """Return how surely a capability provides a wanted one, if at all: one that is more general may do less."""
-    if meanings.subsumes(wanted, provided):
-        return 1.0
-    return WIDER if meanings.subsumes(provided, wanted) else None
+    """Return how surely a capability provides a wanted one, if at all: one that is more general may not do it."""
+    return 1.0 if meanings.subsumes(wanted, provided) else None
 
 
 def _explain_fits(profile: SemanticProfile, fits: Mapping[str, tuple[str, float]], offer: ServiceOffer) -> str:

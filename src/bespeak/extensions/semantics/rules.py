@@ -133,6 +133,7 @@ UNCONFIRMED: Final = should(
     "13",
     "is {value}, which maps {other} and is not confirmed by the operator; this call cannot be undone",
 )
+UNTRANSLATED: Final = should("I249", "data-untranslated", "7.1", "cannot be translated: {other}")
 
 ALIGNMENT_TOO_LARGE: Final = Rule("I301", "alignment-too-large", "MUST", "reading alignments")
 BAD_ARTIFACT: Final = Rule("I302", "malformed-alignment", "MUST", "IoA 7.2")
@@ -144,3 +145,4 @@ UNKNOWN_TERM: Final = Rule("I307", "alignment-unknown-term", "MUST", "IoA 13")
 OTHER_ONTOLOGY: Final = Rule("I308", "alignment-other-ontology", "MUST", "IoA 7.2")
 DOWNGRADE: Final = Rule("I309", "alignment-downgrade", "MUST", "IoA 13")
 SIGNATURE: Final = Rule("I310", "alignment-signature", "MUST", "IoA 13")
+VALUES: Final = Rule("I311", "alignment-values", "MUST", "IoA 7.2")

@@ -21,6 +21,7 @@ from bespeak.extensions.semantics.alignment.policy import (
     resolve,
     signed_pairs,
 )
+from bespeak.extensions.semantics.alignment.values import ValueMapping
 from bespeak.extensions.semantics.profile import SemanticProfile, Violation
 from bespeak.extensions.semantics.rules import LOW_CONFIDENCE, UNCOVERED
 from bespeak.extensions.semantics.terms import Ontology, OntologyRef
@@ -54,6 +55,7 @@ class TranslationStep(msgspec.Struct, frozen=True, kw_only=True):
     confirmed: bool = False  # True if the operator has confirmed the artifact
     inverted: bool
     override: bool
+    values: ValueMapping | None = None  # how values of properties are translated
 
 
 class Translation(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +119,7 @@ class Translator:
                 confirmed=bool(alignment.confirmed_by),
                 inverted=backwards != _is_turned(alignment),
                 override=rule.override,
+                values=rule.values,
             )
             self._steps.setdefault((step.source, here.id), []).append(step)
 
@@ -182,7 +185,10 @@ def _chain(steps: tuple[TranslationStep, ...]) -> Relation | None:
     return found
 
 
-_RELATIONS: Final[tuple[Relation, ...]] = ("equivalent", "broader")  # that may stand for a term, the better one first
+# Relations that may stand for a term, the better one first. What provides a capability must do all that is wanted, so
+# it may be more special; a domain or a sense may be more general.
+_DOWNWARDS: Final[tuple[Relation, ...]] = ("equivalent", "narrower")
+_UPWARDS: Final[tuple[Relation, ...]] = ("equivalent", "broader")
 _MOST_TRANSLATORS: Final = 16  # translators with a part of the alignments that are kept
 
 
@@ -240,16 +246,23 @@ class Mappings:
             self._translators[key] = Translator([self._accepted[id_] for id_ in key], self._policy, signed=self._signed)
         return self._translators[key]
 
-    def translate(self, iri: str, sources: Iterable[str], target: str, ids: Sequence[str]) -> Translation | None:
+    def translate(
+        self,
+        iri: str,
+        sources: Iterable[str],
+        target: str,
+        ids: Sequence[str],
+        relations: tuple[Relation, ...] = _DOWNWARDS,
+    ) -> Translation | None:
         """Translate a term that some ontologies declare, with some of the alignments.
 
-        The most trusted way comes first, then what means the same before what means more, then the surest way.
+        The most trusted way comes first, then what means the same, then the surest way.
         """
         translator = self.translator(ids)
         ways = (
             (number, found)
             for source in sources
-            for number, relation in enumerate(_RELATIONS)
+            for number, relation in enumerate(relations)
             if (found := translator.translate(iri, source, target, relations=(relation,))) is not None
         )
         return min(ways, key=lambda way: (-way[1].trust, way[0], -way[1].confidence), default=(0, None))[1]
@@ -287,9 +300,11 @@ class ProfileTranslation:
             at = "/profileContext/termBindings"
             context = msgspec.structs.replace(
                 context,
-                domain=None if context.domain is None else self._term(context.domain, "/profileContext/domain"),
+                domain=None
+                if context.domain is None
+                else self._term(context.domain, "/profileContext/domain", _UPWARDS),
                 term_bindings=tuple(
-                    msgspec.structs.replace(one, sense=self._term(one.sense, f"{at}/{number}/sense"))
+                    msgspec.structs.replace(one, sense=self._term(one.sense, f"{at}/{number}/sense", _UPWARDS))
                     for number, one in enumerate(context.term_bindings)
                 ),
             )
@@ -304,13 +319,13 @@ class ProfileTranslation:
             context=context,
         )
 
-    def _term(self, iri: str, path: str) -> str:
+    def _term(self, iri: str, path: str, relations: tuple[Relation, ...] = _DOWNWARDS) -> str:
         if iri in self._target.terms:
             return iri
         # A term is one of the profile's own ontology, whoever else declares it too.
         declaring = self._declaring(iri)
         sources = [self._source] if self._source in declaring or not declaring else declaring
-        found = self._mappings.translate(iri, sources, self._target.id, self._ids)
+        found = self._mappings.translate(iri, sources, self._target.id, self._ids, relations)
         covered = found is not None and found.iri in self._target.terms
         if found is None or not covered or self._mappings.refuses(found):
             doubtful = found.confidence if found is not None and covered else self._mappings.doubtful.get(iri)

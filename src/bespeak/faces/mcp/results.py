@@ -18,11 +18,11 @@ from bespeak.contract.mcp_tool import CONTENT, META, PARTIAL, RESULT, Tool, bloc
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.schema.view import Members
 from bespeak.contract.truncation import cut, cut_to_fit
-from bespeak.documents.adoption.naming import CURSORS, LIMITS, OFFSETS, PAGES, join, stems
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
 from bespeak.protocol.exchange.token_hints import COMPACT, FIELDS, TokenHints
 from bespeak.runtime.route import Shaping
+from bespeak.text.language.names import CURSORS, LIMITS, OFFSETS, PAGES, join, stems
 
 Result = dict[str, Any]
 LIFETIME: Final = 900.0  # seconds for which a result is kept

@@ -210,9 +210,11 @@ class StreamBinding:
 
 
 def _is_streamed(call: RoutedCall) -> bool:
-    """Return True if the caller asks for a stream, and its answer need not be kept, repeated or cut."""
+    """Return True if the caller asks for a stream, and its answer need not be kept, repeated, cut or translated."""
     request = call.request
     if call.parent is not None or call.hints is not None or call.route.is_confirmed:
+        return False
+    if request.semantic is not None and request.semantic.translates:
         return False
     if IDEMPOTENCY_KEY in request.headers or CONFIRMATION_ID in request.headers:
         return False

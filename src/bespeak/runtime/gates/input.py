@@ -60,7 +60,7 @@ def open_envelope(
     return None
 
 
-_ENVELOPE: Final = frozenset({"method", "task_id", "session_id", "parameters", "context"})
+ENVELOPE: Final = frozenset({"method", "task_id", "session_id", "parameters", "context"})
 """Core 5.2: a body with only these keys, and an object under `parameters`, is an envelope around the input."""
 
 # Of nearly all requests; a missing one means JSON.
@@ -86,7 +86,7 @@ def build_input_gate(read: Callable[[Request, RoutedCall], Any]) -> Callable[[Ro
         if type(value) is Refused:
             return value
         envelope, inner = value, value.get("parameters")
-        unwrapped = inner if type(inner) is dict and value.keys() <= _ENVELOPE else None
+        unwrapped = inner if type(inner) is dict and value.keys() <= ENVELOPE else None
         if unwrapped is not None and not route.has_parameters_field:
             refused = open_envelope(call, envelope, unwrapped)
             if refused is not None:

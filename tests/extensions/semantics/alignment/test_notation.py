@@ -152,7 +152,8 @@ def test_known_artifact_is_written_with_the_columns_of_sssom() -> None:
     text = write_sssom(ARTIFACT).decode()
     assert '#subject_source_version: "1.0"\n' in text
     assert (
-        "n1:report-summary\tskos:broadMatch\tn2:note-summarize\tsemapv:ManualMappingCuration\t0.91\t0.88\tAnn\t" in text
+        "rad:report-summary\tskos:broadMatch\tclinical:note-summarize\tsemapv:ManualMappingCuration\t0.91\t0.88\tAnn\t"
+        in text
     )
     found = read_sssom(text.encode(), "a.tsv").alignment
     assert found == ARTIFACT

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from bespeak.extensions.semantics.alignment.policy import MappingRule, Policy, Provenance, resolve
 
 
-def test_score_is_in_one_of_four_bands_and_below_the_highest_may_need_a_confirmation() -> None:
+def test_confidence_is_in_one_of_four_bands_and_below_the_highest_may_need_a_confirmation() -> None:
     policy = Policy()
-    assert [policy.band(score) for score in (0.95, 0.94, 0.75, 0.74, 0.6, 0.59)] == [
+    assert [policy.band(confidence) for confidence in (0.9, 0.89, 0.5, 0.49, 0.25, 0.24)] == [
         *("accept", "policy", "policy", "ask", "ask", "reject")
     ]
-    assert policy.band(0.7, of_property=True) == "policy"
     assert Policy().accepts("policy")
     assert not Policy(unconfirmed=False).accepts("policy")
     assert Policy(unconfirmed=False).accepts("accept")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from itertools import product
 from typing import Final
 
@@ -15,6 +15,7 @@ from bespeak.extensions.semantics.alignment.policy import DEFAULT as DEFAULT_POL
 from bespeak.extensions.semantics.alignment.policy import (
     Alignment,
     Band,
+    Justification,
     Lost,
     MappingRule,
     Policy,
@@ -22,10 +23,10 @@ from bespeak.extensions.semantics.alignment.policy import (
     resolve,
 )
 from bespeak.extensions.semantics.alignment.signals import (
-    FLOOR,
     Embed,
     Hierarchy,
     Histories,
+    Named,
     NameIndex,
     NameMatch,
     Scores,
@@ -34,21 +35,21 @@ from bespeak.extensions.semantics.alignment.signals import (
     contrast,
     structural,
 )
-from bespeak.extensions.semantics.terms import Kind, Ontology, Term
+from bespeak.extensions.semantics.terms import Kind, Meanings, Ontology, Term
 from bespeak.protocol.exchange.refusal import Fault
 
-# Score, and the precision of the accepted pairs around it: an isotonic table over public benchmarks of classes
-# (with many synonyms, and with few names) and of properties.
-_CLASSES: Final = (
-    *((0.0, 0.0), (0.5, 0.1), (0.65, 0.27), (0.72, 0.46)),
-    *((0.78, 0.66), (0.88, 0.8), (0.96, 0.94), (1.0, 0.98)),
-)
-_PROPERTIES: Final = ((0.0, 0.0), (0.5, 0.1), (0.7, 0.5), (0.8, 0.62), (0.95, 0.8), (1.0, 0.88))
+# Score, and the share of pairs around it that are right, as tools/alignment/fit.py has found them.
+_SUPPORTED: Final = ((0.0, 0.0), (0.6, 0.2), (0.75, 0.41), (0.82, 0.63), (0.9, 0.81), (0.97, 0.92), (1.0, 0.98))
+_ALONE: Final = ((0.0, 0.0), (0.6, 0.17), (0.75, 0.31), (0.82, 0.5), (0.9, 0.62), (0.97, 0.8), (1.0, 0.86))
+_PROPERTIES: Final = ((0.0, 0.0), (0.5, 0.26), (0.7, 0.47), (0.85, 0.51), (1.0, 0.62))
 
 
-def calibrate(score: float, *, of_property: bool = False) -> float:
-    """Return the confidence of a score, 0 to 1; a higher score never has a lower confidence."""
-    table = _PROPERTIES if of_property else _CLASSES
+def calibrate(score: float, *, of_property: bool = False, supported: bool = False) -> float:
+    """Return the confidence of a score, 0 to 1; a higher score never has a lower confidence.
+
+    A pair is `supported` if the terms around it agree as well.
+    """
+    table = _PROPERTIES if of_property else _SUPPORTED if supported else _ALONE
     score = min(max(score, 0.0), 1.0)
     place = min(bisect_right(table, (score, 2.0)), len(table) - 1)
     (low, least), (high, most) = table[place - 1], table[place]
@@ -57,6 +58,9 @@ def calibrate(score: float, *, of_property: bool = False) -> float:
 
 _UNKNOWN: Final = 0.8  # agreement of properties that declare too little to compare
 _RELATED: Final = 0.8
+# Factors of properties of things where neither end is the same class, and of any whose ends have nothing in common.
+_NEITHER_END, _STRANGE_END = 0.7, 0.9
+_STRANGE: Final = 0.3
 _GROUPS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("string", "normalizedString", "token", "language", "Name", "anyURI", "ID"), "text"),
     **dict.fromkeys(("integer", "int", "long", "short", "byte", "decimal", "float", "double"), "number"),
@@ -83,6 +87,10 @@ class PropertyStage:
         total = sum(weights[name] for name in known)
         agreed = sum(weights[name] * value for name, value in known.items()) / total if total else _UNKNOWN
         factor = 0.5 + agreed / 2
+        if known and max(known.values()) < 1.0 and one.kind == "object_property":
+            factor *= _NEITHER_END
+        if known and min(known.values()) < _STRANGE:
+            factor *= _STRANGE_END
         if one.kind == "object_property" and len(known) == 2:
             crossed = (self._classes(one.domains, other.ranges), self._classes(one.ranges, other.domains))
             # `hasAuthor` and `authorOf` have the same words, but lead in opposite directions.
@@ -113,8 +121,16 @@ class PropertyStage:
         return self._scores.get(one, {}).get(other, 0.0)
 
 
+_CLOSE: Final = 0.95  # cosine from which the closest classes count as the same
+_SURE, _ASKED = 0.93, (0.78, 0.65)  # factors of a cosine: a mapping, or a question about a class or a property
+_OPPOSITE: Final = 0.7
+_SHORTEST: Final = 3  # letters of a word whose vector says something
+_HOMONYM, _LOOKS_ALIKE = 0.7, 0.8
 _EXPECTED_STRUCTURE: Final = 0.5  # agreement of neighbors that neither supports nor contradicts a pair
 _INVERSES: Final = 8
+
+
+_JUSTIFIED: Final[Mapping[tuple[str, ...], Justification]] = {("lexical",): "lexical", ("embedding",): "embedding"}
 
 
 class TermPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,9 +148,40 @@ class TermPair(msgspec.Struct, frozen=True, kw_only=True):
             target=self.target,
             confidence=self.confidence,
             score=self.score,
-            justification="lexical" if set(self.signals) == {"lexical"} else "composite",
+            justification=_JUSTIFIED.get(tuple(self.signals), "composite"),
             signals=self.signals,
         )
+
+
+_TWIN: Final = 0.95  # score of names from which two terms above others count as the same
+
+
+def _twins(scores: Scores) -> dict[str, str]:
+    """Return the terms that have the same names, in both directions."""
+    found: dict[str, str] = {}
+    for one, others in scores.items():
+        best = max(others.items(), key=lambda pair: (pair[1], pair[0]), default=("", 0.0))
+        if best[1] >= _TWIN:
+            found[one] = best[0]
+            found[best[0]] = one
+    return found
+
+
+def _contradict(ours: set[str], theirs: set[str], twins: Mapping[str, str]) -> bool:
+    """Return True if terms stand below different things: each below a term whose twin is not above the other."""
+    return any(twins[high] not in theirs for high in ours if high in twins) and any(
+        twins[high] not in ours for high in theirs if high in twins
+    )
+
+
+def _roles(ontology: Ontology, namespace: Namespace) -> dict[str, set[str]]:
+    """Return what terms are by the core ontology, such as capabilities; nothing for other terms."""
+    meanings = Meanings([ontology], namespace)
+    found: dict[str, set[str]] = {}
+    for name in ("capabilities", "intents", "concepts", "domains", "agents", "tasks"):
+        for iri in getattr(meanings, name):
+            found.setdefault(iri, set()).add(name)
+    return found
 
 
 class PairCandidates:
@@ -148,10 +195,11 @@ class PairCandidates:
         policy: Policy,
         *,
         histories: Histories,
-        embed: Embed | None,
         fixed: Mapping[str, str],
+        namespace: Namespace,
     ) -> None:
-        self._policy, self._histories, self._embed = policy, histories, embed
+        self._policy, self._histories = policy, histories
+        self._roles = _roles(ontologies[0], namespace), _roles(ontologies[1], namespace)
         self._sides = (source, target)
         self._hierarchies = (Hierarchy(ontologies[0]), Hierarchy(ontologies[1]))
         self._ontologies, self._fixed = ontologies, fixed
@@ -161,20 +209,22 @@ class PairCandidates:
 
     def compare(self, *kinds: Kind) -> None:
         for kind in kinds:
-            matches, vectors = self._match(kind)
+            matches = self._match(kind)
             scores = {one: {other: match.score for other, match in found.items()} for one, found in matches.items()}
             scores |= {one: {other: 1.0} for one, other in self._fixed.items()}
             source, target = self._hierarchies
+            twins = _twins(scores)
             for one, found in matches.items():
                 for other, match in found.items():
                     signals = {"lexical": match.score}
-                    score = self._mix_embedding(match, vectors, signals)
+                    score = match.score
                     agreed = structural(source.neighbors(one), target.neighbors(other), scores)
                     if agreed is not None:
                         signals["structural"] = agreed
                         # Neighbors decide what the names leave open.
-                        doubt = min(1.0, max(0.2, 4 * (1 - match.score)))
+                        doubt = min(1.0, 4 * (1 - match.score))
                         score += self._policy.structure * doubt * (agreed - _EXPECTED_STRUCTURE)
+                        score *= self._doubt(one, other, match, agreed, twins)
                     fitting = behavioral(self._ontologies[0].terms[one], self._ontologies[1].terms[other])
                     if fitting is not None:
                         signals["behavioral"] = fitting
@@ -185,70 +235,88 @@ class PairCandidates:
                         score += 2 * self._policy.history * history.reliability * (history.rate - 0.5)
                     self._add(one, other, score, signals, (match.source.text, match.target.text))
 
+    def _doubt(self, one: str, other: str, match: NameMatch, agreed: float, twins: Mapping[str, str]) -> float:
+        """Return the factor for homonyms below different things, and for spellings that only look alike."""
+        source, target = self._hierarchies
+        if agreed < _EXPECTED_STRUCTURE and _contradict(source.ancestors(one), target.ancestors(other), twins):
+            return _HOMONYM
+        return _LOOKS_ALIKE if agreed == 0 and match.source.key.isdisjoint(match.target.key) else 1.0
+
     def compare_properties(self, accepted: Mapping[str, str]) -> None:
         scores = {one: {other: found.score for other, found in all_.items()} for one, all_ in self.found.items()}
         stage = PropertyStage({**accepted, **self._fixed}, scores, *self._hierarchies)
         for kind in ("object_property", "data_property"):
-            matches, vectors = self._match(kind)
-            for one, found in matches.items():
+            for one, found in self._match(kind).items():
                 for other, match in found.items():
                     signals = {"lexical": match.score}
-                    score = self._mix_embedding(match, vectors, signals)
                     factor, parts = stage.agreement(self._ontologies[0].terms[one], self._ontologies[1].terms[other])
                     names = (match.source.text, match.target.text)
-                    self._add(one, other, score * factor, {**signals, **parts}, names, of_property=True)
+                    self._add(one, other, match.score * factor, {**signals, **parts}, names)
         self._support_inverses()
 
-    def _match(self, kind: Kind) -> tuple[dict[str, dict[str, NameMatch]], Vectors | None]:
+    def _match(self, kind: Kind) -> dict[str, dict[str, NameMatch]]:
+        """Return the pairs of similar names; a capability is not compared with an intent."""
+        ours, theirs = self._named(kind)
+        lexicon = NameIndex(ours, theirs)
+        return {
+            iri: {other: match for other, match in lexicon.matches(iri).items() if self._agree_in_role(iri, other)}
+            for iri in sorted(ours)
+        }
+
+    def _named(self, kind: Kind) -> tuple[Named, Named]:
         ours, theirs = (
             {term.iri: self._names(term, ontology) for term in side if term.kind == kind}
             for side, ontology in zip(self._sides, self._ontologies, strict=True)
         )
-        lexicon = NameIndex(ours, theirs)
-        matches = {iri: lexicon.matches(iri) for iri in sorted(ours)}
-        if self._embed is None or not ours or not theirs:
-            return matches, None
-        vectors = Vectors(self._embed, ours, theirs)
-        for iri, near in vectors.near().items():
-            for other, (cosine, name, twin) in near.items():
-                factor = contrast(name.key - twin.key, twin.key - name.key) * name.weight * twin.weight
-                score = 0.9 * cosine * factor
-                known = matches[iri].get(other)
-                if score >= FLOOR and (known is None or known.score < score):
-                    matches[iri][other] = NameMatch(score, name, twin)
-        return matches, vectors
+        return ours, theirs
+
+    def add_embedded(self, embed: Embed, mapped: Set[str]) -> None:
+        """Add pairs whose names have close vectors, where neither term is mapped: evidence of names is never replaced.
+
+        The closest pairs of classes count as mappings. All others are questions.
+        """
+        for kind in ("class", "individual", "object_property", "data_property"):
+            sides = self._named(kind)
+            if not all(sides):
+                continue
+            near = Vectors(embed, *sides).near()
+            closest: dict[str, float] = {}
+            for iri, found in near.items():
+                for other, (cosine, _, _) in found.items():
+                    closest[iri], closest[other] = max(closest.get(iri, 0), cosine), max(closest.get(other, 0), cosine)
+            for iri, found in near.items():
+                for other, (cosine, name, twin) in found.items():
+                    if iri not in mapped and other not in mapped and self._agree_in_role(iri, other):
+                        known = self.found.get(iri, {}).get(other)
+                        differ = contrast(name.key - twin.key, twin.key - name.key) < _OPPOSITE
+                        differ |= any(len(word) < _SHORTEST for word in name.key ^ twin.key)  # it has no vector
+                        signals = {**(known.signals if known else {}), "embedding": cosine}
+                        supported = signals.get("structural", 0.0) >= _EXPECTED_STRUCTURE
+                        sure = kind == "class" and cosine >= _CLOSE and cosine == closest[iri] == closest[other]
+                        factor = _SURE if sure and supported and not differ else _ASKED[kind.endswith("property")]
+                        score = cosine * name.weight * twin.weight * factor
+                        if known is None or known.score < score:
+                            self._add(iri, other, score, signals, (name.text, twin.text))
+
+    def _agree_in_role(self, one: str, other: str) -> bool:
+        roles, others = self._roles
+        return one not in roles or other not in others or not roles[one].isdisjoint(others[other])
 
     def _names(self, term: Term, ontology: Ontology) -> list[Name]:
         near = (ontology.terms.get(iri) for iri in (*term.domains, *term.ranges)[:24])
         return names_of(term, self._acronyms, {word for one in near if one for word in words_of(_name(one))})
 
-    def _mix_embedding(self, match: NameMatch, vectors: Vectors | None, signals: dict[str, float]) -> float:
-        if vectors is None:
-            return match.score
-        one, other = match.source, match.target
-        # Vectors of names that differ only in a number or a side are almost the same.
-        cosine = vectors.cosine(one, other) * contrast(one.key - other.key, other.key - one.key)
-        signals["embedding"] = cosine
-        weight = self._policy.embedding
-        return (1 - weight) * match.score + weight * cosine * min(one.weight, other.weight)
-
-    def _add(
-        self,
-        one: str,
-        other: str,
-        score: float,
-        signals: Mapping[str, float],
-        names: tuple[str, str],
-        *,
-        of_property: bool = False,
-    ) -> None:
+    def _add(self, one: str, other: str, score: float, signals: Mapping[str, float], names: tuple[str, str]) -> None:
         score = round(min(max(score, 0.0), 1.0), 4)
+        of_property = self._ontologies[0].terms[one].kind.endswith("property")
+        supported = signals.get("structural", 0.0) >= _EXPECTED_STRUCTURE
+        confidence = calibrate(score, of_property=of_property, supported=supported)
         self.found.setdefault(one, {})[other] = TermPair(
             source=one,
             target=other,
             score=score,
-            confidence=calibrate(score, of_property=of_property),
-            band=self._policy.band(score, of_property=of_property),
+            confidence=confidence,
+            band=self._policy.band(confidence),
             signals={name: round(value, 4) for name, value in signals.items()},
             names=names,
         )
@@ -264,7 +332,7 @@ class PairCandidates:
                 if pair is None or pair.score < score:
                     signals = {**(pair.signals if pair else {}), "inverse": found.score}
                     names = pair.names if pair else (_name(one), _name(other))
-                    self._add(one.iri, other.iri, score, signals, names, of_property=True)
+                    self._add(one.iri, other.iri, score, signals, names)
 
 
 def _inverses(side: Sequence[Term]) -> dict[str, list[Term]]:
@@ -281,6 +349,7 @@ def _name(term: Term) -> str:
     return term.labels[0] if term.labels else term.local_name
 
 
+_BEHIND: Final = 0.05  # most by which the score of a mapping is below the best of either term
 MOST_TERMS: Final = 20_000  # most terms of an ontology that can be aligned
 TOOL: Final = "bespeak"
 
@@ -306,6 +375,7 @@ class Aligned(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[TermPair, ...]  # candidates that a person should decide, the best first
     candidates: Mapping[str, Mapping[str, TermPair]]  # all candidates by source and target
     lost: tuple[Lost, ...]  # mappings that would be accepted, but for another one of the same term
+    dropped: tuple[MappingRule, ...] = ()  # decisions of the base whose terms are gone
 
 
 def align(
@@ -336,11 +406,16 @@ def align(
     fixed = {rule.source: rule.target for rule in kept if rule.relation == "equivalent"}
     taken = set(fixed.values())
     rest = [term for term in sides[0] if term.iri not in fixed], [term for term in sides[1] if term.iri not in taken]
-    candidates = PairCandidates(*rest, (source, target), policy, histories=histories or {}, embed=embed, fixed=fixed)
+    ontologies = (source, target)
+    candidates = PairCandidates(*rest, ontologies, policy, histories=histories or {}, fixed=fixed, namespace=namespace)
     candidates.compare("class", "individual")
     chosen = resolve(_proposed(candidates, overrides, policy, provenance), policy).chosen
     candidates.compare_properties({rule.source: rule.target for rule in chosen if rule.relation == "equivalent"})
     resolution = resolve(_proposed(candidates, overrides, policy, provenance), policy)
+    if embed is not None:
+        mapped = {iri for rule in (*kept, *resolution.chosen) for iri in (rule.source, rule.target)}
+        candidates.add_embedded(embed, mapped)
+        resolution = resolve(_proposed(candidates, overrides, policy, provenance), policy)
     rules = sorted((*kept, *resolution.chosen), key=lambda rule: (rule.source, rule.target))
     mapped = {rule.source for rule in rules}
     targets = {rule.target for rule in rules}
@@ -351,6 +426,11 @@ def align(
         questions=tuple(sorted(questions, key=lambda one: (-one.score, one.source, one.target))),
         candidates=candidates.found,
         lost=resolution.lost,
+        dropped=tuple(
+            rule
+            for rule in (base.alignment.rules if base else ())
+            if rule.override and (rule.source not in source.terms or rule.target not in target.terms)
+        ),
     )
 
 
@@ -376,7 +456,13 @@ def _kept(base: Base | None, source: Ontology, target: Ontology, overrides: Sequ
             return False
         return ref == now.ref if before is None else before.terms.get(iri) == now.terms[iri]
 
-    return [rule for rule in base.alignment.rules if unchanged(rule.source, 0) and unchanged(rule.target, 1)]
+    def stands(rule: MappingRule) -> bool:
+        # The decision of a person holds as long as both terms are there, whatever else is said of them now.
+        known = rule.source in source.terms and rule.target in target.terms
+        return rule.override and known and decided.isdisjoint((rule.source, rule.target))
+
+    rules = base.alignment.rules
+    return [rule for rule in rules if stands(rule) or (unchanged(rule.source, 0) and unchanged(rule.target, 1))]
 
 
 def _proposed(
@@ -385,7 +471,14 @@ def _proposed(
     """Return the accepted candidates and the overrides as rules that compete with each other."""
     alone = {one.source for one in overrides if not one.target}
     pairs = (pair for one, found in candidates.found.items() if one not in alone for pair in found.values())
-    rules = [pair.rule() for pair in pairs if policy.accepts(pair.band)]
+    best: dict[str, float] = {}
+    for found in candidates.found.values():
+        for pair in found.values():
+            for iri in (pair.source, pair.target):
+                best[iri] = max(best.get(iri, 0.0), pair.score)
+    # A term whose best counterpart is taken has none: the next best one is hardly ever right.
+    accepted = (pair for pair in pairs if policy.accepts(pair.band))
+    rules = [pair.rule() for pair in accepted if max(best[pair.source], best[pair.target]) - pair.score <= _BEHIND]
     for one in overrides:
         if one.target:
             known = candidates.found.get(one.source, {}).get(one.target)

@@ -62,6 +62,8 @@ class Collector:
         for name, value in (("confidence", rule.confidence), ("score", rule.score), *rule.signals.items()):
             if value is not None and not 0 <= value <= 1:
                 self.report(rules.CONFIDENCE, f"{brief(name)} must be from 0 to 1; got {value}", place)
+        if rule.values is not None and rule.values.fault is not None:
+            self.report(rules.VALUES, rule.values.fault, place)
         if self._rules.setdefault((rule.source, rule.target), rule) != rule:
             differing = f"{brief(rule.source)} and {brief(rule.target)}"
             self.report(rules.CONFLICT, f"a second rule for {differing} differs from the first", place)
@@ -92,7 +94,11 @@ def check_size(data: bytes, file: str) -> Diagnostic | None:
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-_MEMBERS: Final = {**dict.fromkeys(("confidence", "score", "signals"), rules.CONFIDENCE), "relation": rules.RELATION}
+_MEMBERS: Final = {
+    **dict.fromkeys(("confidence", "score", "signals"), rules.CONFIDENCE),
+    "relation": rules.RELATION,
+    "values": rules.VALUES,
+}
 
 
 class _WrittenAlignment(msgspec.Struct, rename="camel", omit_defaults=True):

@@ -135,8 +135,17 @@ def is_actor(one: str, other: str) -> bool:
 def words_of(text: str, stop: frozenset[str] = STOP_WORDS) -> tuple[str, ...]:
     """Return the normalized words of a name in their order, without stop words unless there are only such."""
     words = split_words(text)
-    kept = [word for word in words if word.lower() not in stop] or words
+    kept = kept_words(words, stop) or words
     return tuple(normalize(word) for word in kept[:MOST_WORDS])
+
+
+def kept_words(words: Sequence[str], stop: frozenset[str]) -> list[str]:
+    """Return words without stop words. A capital letter is a name, as in hepatitis A, unless it comes first."""
+    return [
+        word
+        for place, word in enumerate(words)
+        if word.lower() not in stop or (len(word) == 1 and word.isupper() and (place or word != "A"))
+    ]
 
 
 MOST_NAMES: Final = 24  # most names of one term that are compared; labels come first
@@ -206,7 +215,7 @@ class Acronyms:
         words = split_words(text)
         if not any(word in self._known for word in words):
             return ()
-        kept = [word for word in words if word.lower() not in stop]
+        kept = kept_words(words, stop)
         full = [part for word in kept for part in self._known.get(word, (normalize(word),))]
         return (make_name(text, full, weight * 0.97),)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
@@ -22,6 +22,7 @@ from bespeak.extensions.semantics.alignment.draft_json import (
     write_json,
 )
 from bespeak.extensions.semantics.alignment.policy import Alignment, Justification, MappingRule, Provenance, Relation
+from bespeak.extensions.semantics.alignment.values import ValueMapping
 from bespeak.extensions.semantics.rules import ALIGNMENT_TOO_LARGE, BAD_ARTIFACT, CONFIDENCE, RELATION
 from bespeak.extensions.semantics.terms import OntologyRef
 from bespeak.text.diagnostics.diagnostic import Rule, brief
@@ -107,13 +108,19 @@ class _ApiDocument:
             collector.report(BAD_ARTIFACT, "the document has no element Alignment", RulePlace(1))
         for side in ("onto1", "onto2"):
             # Old files have the location in onto1 and the IRI in uri1.
-            iri = head.get(side.replace("onto", "uri")) or head.get(side, "")
+            iri = head.get(side.replace("onto", "uri")) or head.get(side) or self._common_base(side[-1])
             refs.append(OntologyRef(collector.iri(iri, side, RulePlace(1)), ""))
         tool, id_ = head.get("method", ""), head.get("Alignment", "")
         origin = Provenance(tool=tool) if tool else None
         source, target = refs
         found = Alignment(source=source, target=target, rules=collector.rules, id=id_, provenance=origin)
         return collector.document(found)
+
+    def _common_base(self, side: str) -> str:
+        """Return what the IRIs of one side begin with: reference files of benchmarks may not name their ontologies."""
+        iris = (rule.source if side == "1" else rule.target for rule in self._collector.rules)
+        bases = {match[1].rstrip("#/") for iri in iris if (match := _SPLIT.fullmatch(iri))}
+        return bases.pop() if len(bases) == 1 else ""
 
     def _enter(self, name: str, attributes: dict[str, Any]) -> None:
         local = name.rpartition(" ")[2]
@@ -204,6 +211,9 @@ _COLUMNS: Final = (
     "other",
 )
 _SPLIT: Final = re.compile(r"(.*[#/:])([^#/:]+)", re.DOTALL)
+_PREFIX: Final = re.compile(r"(?<=[/:])[A-Za-z][A-Za-z0-9_.-]{0,30}$")
+_LICENSE: Final = "https://w3id.org/sssom/license/unspecified"  # a mapping set must name one
+_UNNAMED: Final = "urn:alignment:unnamed"  # id of a mapping set without one, which SSSOM requires
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _HEADER_LINES: Final = 20_000
 
@@ -215,12 +225,13 @@ class _Other(msgspec.Struct, omit_defaults=True):
     override: bool = False
     created: str = ""
     provenance: bool = False  # True for a provenance without any content
+    values: ValueMapping | None = None
 
 
 def write_sssom(alignment: Alignment) -> bytes:
     split = (_SPLIT.fullmatch(iri) for rule in alignment.rules for iri in (rule.source, rule.target))
     spaces = sorted({match[1] for match in split if match})
-    prefixes = {space: f"n{place}" for place, space in enumerate(spaces, 1)}
+    prefixes = _name_prefixes(spaces)
     rows = io.StringIO()
     writer = csv.writer(rows, delimiter="\t", lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -228,7 +239,8 @@ def write_sssom(alignment: Alignment) -> bytes:
         origin = rule.provenance or Provenance()
         date = origin.created if _DATE.fullmatch(origin.created) else ""
         created = origin.created if not date else ""
-        other = _Other(dict(rule.signals), rule.override, created, provenance=rule.provenance == Provenance())
+        empty = rule.provenance == Provenance()
+        other = _Other(dict(rule.signals), rule.override, created, provenance=empty, values=rule.values)
         extra = msgspec.json.encode(other).decode()
         writer.writerow(
             [
@@ -242,6 +254,15 @@ def write_sssom(alignment: Alignment) -> bytes:
         )
     header = "".join(f"#{line}\n" for line in _header(alignment, prefixes))
     return (header + rows.getvalue()).encode(errors="replace")
+
+
+def _name_prefixes(spaces: Iterable[str]) -> dict[str, str]:
+    """Return a prefix for each namespace: its own end, such as `clinical`, unless that is taken or not a name."""
+    found: dict[str, str] = {}
+    for place, space in enumerate(spaces, 1):
+        name = next(iter(_PREFIX.findall(space.rstrip("#/:"))), f"n{place}")
+        found[space] = name if name not in {"semapv", "skos", *found.values()} else f"{name}{place}"
+    return found
 
 
 def read_sssom(data: bytes, file: str) -> AlignmentDocument:
@@ -278,7 +299,8 @@ def _shorten(iri: str, prefixes: Mapping[str, str]) -> str:
 def _header(alignment: Alignment, prefixes: Mapping[str, str]) -> Iterator[str]:
     origin = alignment.provenance or Provenance()
     slots: dict[str, Any] = {
-        "mapping_set_id": alignment.id,
+        "mapping_set_id": alignment.id or _UNNAMED,
+        "license": _LICENSE,
         "mapping_set_version": alignment.version,
         "mapping_set_confidence": alignment.given_confidence,
         "subject_source": alignment.source.id,
@@ -289,7 +311,8 @@ def _header(alignment: Alignment, prefixes: Mapping[str, str]) -> Iterator[str]:
         "mapping_tool": origin.tool,
         "mapping_tool_version": origin.tool_version,
         "mapping_set_source": [origin.source] if origin.source else None,
-        "publication_date": origin.created,
+        "publication_date": origin.created[:10] if _DATE.match(origin.created) else "",
+        "other": msgspec.json.encode({"created": origin.created}).decode() if origin.created else "",
     }
     yield from (f"{name}: {_yaml(value)}" for name, value in slots.items() if value not in ("", None))
     yield "curie_map:"
@@ -335,13 +358,13 @@ def _alignment(header: Mapping[str, Any], collector: Collector) -> Alignment:
         tool=text("mapping_tool"),
         tool_version=text("mapping_tool_version"),
         source=text("mapping_set_source"),
-        created=text("publication_date"),
+        created=_decode_other(text("other")).created or text("publication_date"),
     )
     return Alignment(
         source=source,
         target=target,
         rules=collector.rules,
-        id=text("mapping_set_id"),
+        id=text("mapping_set_id").replace(_UNNAMED, ""),
         version=text("mapping_set_version"),
         given_confidence=float(confidence) if isinstance(confidence, int | float) else None,
         provenance=provenance if provenance != Provenance() else None,
@@ -360,10 +383,7 @@ def _rule(row: Mapping[str, str], collector: Collector, place: RulePlace) -> Map
         collector.report(RELATION, f"predicate_id {brief(row.get('predicate_id', ''))} is not a known relation", place)
         return None
     why = collector.prefixes.get("semapv", _SEMAPV) + row.get("mapping_justification", "").partition(":")[2]
-    try:
-        other = msgspec.json.decode(row.get("other", ""), type=_Other)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):  # what others have written there is theirs
-        other = _Other()
+    other = _decode_other(row.get("other", ""))
     provenance = Provenance(
         author=row.get("author_label", "").replace(r"\|", "|"),
         tool=row.get("mapping_tool", ""),
@@ -381,9 +401,17 @@ def _rule(row: Mapping[str, str], collector: Collector, place: RulePlace) -> Map
         justification=justification,
         signals=other.signals,
         override=other.override,
+        values=other.values,
         confirmed_by=row.get("reviewer_label", "").replace(r"\|", "|"),
         provenance=provenance if provenance != Provenance() or other.provenance else None,
     )
+
+
+def _decode_other(text: str) -> _Other:
+    try:
+        return msgspec.json.decode(text, type=_Other)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):  # what others have written there is theirs
+        return _Other()
 
 
 def _number(row: Mapping[str, str], name: str, collector: Collector, place: RulePlace) -> float | None:

@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from bespeak.extensions.semantics.alignment.values import ValueMapping
 from bespeak.extensions.semantics.terms import OntologyRef
 
 Relation = Literal["equivalent", "broader", "narrower", "related"]
@@ -46,6 +47,7 @@ class MappingRule(msgspec.Struct, frozen=True, kw_only=True, rename=_NAMES, omit
     override: bool = False  # True if the document claims a decision of a user (IoA 7.3); counts once confirmed
     confirmed_by: str = ""  # person who has confirmed the rule, as the document claims
     provenance: Provenance | None = None
+    values: ValueMapping | None = None  # how values of these properties are translated; None if they stay the same
 
 
 class Alignment(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +75,7 @@ class Alignment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Band = Literal["accept", "policy", "ask", "reject"]
-"""What a score means: accepted, accepted if policy allows it, a question for a person, or rejected."""
+"""What a confidence means: accepted, accepted if policy allows it, a question for a person, or rejected."""
 
 Criterion = Literal["policy", "confidence", "override"]
 
@@ -81,25 +83,23 @@ Criterion = Literal["policy", "confidence", "override"]
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Thresholds and weights. The defaults are the ones measured on public benchmarks."""
 
-    accept: float = 0.95  # score from which a mapping is accepted without further conditions
-    threshold: float = 0.75  # score from which a mapping of classes or individuals is accepted, marked as unconfirmed
-    property_threshold: float = 0.70  # the same for properties, whose scores are products
-    ask: float = 0.60  # score from which a person is asked; below it, a mapping is rejected
+    accept: float = 0.9  # confidence from which a mapping is accepted without further conditions
+    threshold: float = 0.5  # confidence from which a mapping is accepted, marked as unconfirmed
+    ask: float = 0.25  # confidence from which a person is asked; below it, a mapping is rejected
     unconfirmed: bool = True  # False if mappings below `accept` need a confirmation, too
     structure: float = 0.1
     behavior: float = 0.2
     history: float = 0.1
-    embedding: float = 0.2
     order: tuple[Criterion, ...] = ("policy", "confidence", "override")  # to resolve several mappings (IoA 7.3)
     ranks: Mapping[str, int] = {}  # rank of signers by key id, 0 without an entry; it comes before `order`
     priorities: Mapping[str, int] = {}  # by author, tool, source, justification, or `override`; higher ones first
 
-    def band(self, score: float, *, of_property: bool = False) -> Band:
-        if score >= self.accept:
+    def band(self, confidence: float) -> Band:
+        if confidence >= self.accept:
             return "accept"
-        if score >= (self.property_threshold if of_property else self.threshold):
+        if confidence >= self.threshold:
             return "policy"
-        return "ask" if score >= self.ask else "reject"
+        return "ask" if confidence >= self.ask else "reject"
 
     def accepts(self, band: Band) -> bool:
         """Return True if a mapping in a band may be used without asking."""
@@ -167,7 +167,7 @@ def _rank(rule: MappingRule, policy: Policy) -> tuple[float | str | bool, ...]:
     parts: dict[Criterion, tuple[float | str | bool, ...]] = {
         "policy": (-priority,),
         # Two scores may have the same confidence: the table has steps.
-        "confidence": (-(rule.confidence or 0.0), -(rule.score or 0.0)),
+        "confidence": (-(rule.confidence or 0.0), -(rule.score or 0.0), -sum(rule.signals.values())),
         "override": (not rule.override,),
     }
     return (*(part for criterion in policy.order for part in parts[criterion]), rule.source, rule.target)

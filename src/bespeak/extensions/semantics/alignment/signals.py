@@ -25,6 +25,7 @@ _LEAST_LOOKUPS, _MOST_LOOKUPS = 500, 20_000
 _SOFT: Final = 0.9  # lowest Jaro-Winkler similarity of two spellings of one word
 _SHORTEST: Final = 4  # shortest word that may have another spelling
 _SPELLED: Final = 0.97
+_LONGEST_SLIP: Final = 2  # most letters by which the lengths of two spellings differ
 _COMPARISONS: Final = 30_000_000  # most comparisons of spellings; beyond, only equal words and synonyms count
 _MOST_NEAR: Final = 500
 _TELLING: Final = frozenset(word for pair in OPPOSITES for word in pair)
@@ -87,7 +88,20 @@ class NameIndex:
                 free.discard(word)
                 open_.discard(twin)
                 shared += gain
+        if free and open_ and any(word[0].isdecimal() for word in left & right):
+            shared += self._match_initials(free, open_) + self._match_initials(open_, free)
         return shared / total * contrast(free, open_)
+
+    def _match_initials(self, letters: set[str], words: set[str]) -> float:
+        """Match letters beside a number with what they stand for: T4 is thoracic 4. Return the gain."""
+        gain = 0.0
+        for letter in sorted(one for one in letters if len(one) == 1 and one.isalpha()):
+            meant = [word for word in sorted(words) if len(word) > 1 and word[0] == letter]
+            if len(meant) == 1:
+                letters.discard(letter)
+                words.discard(meant[0])
+                gain += _SPELLED * (self._weights[letter] + self._weights[meant[0]])
+        return gain
 
     def _weight(self, words: frozenset[str]) -> float:
         weights = self._weights
@@ -153,7 +167,9 @@ class NameIndex:
                 found = {
                     twin: likeness * _SPELLED
                     for twin, likeness, _ in spelled
-                    if not is_actor(word, twin) and not (word in self._index and twin in words)
+                    if abs(len(word) - len(twin)) <= _LONGEST_SLIP
+                    and not is_actor(word, twin)
+                    and not (word in self._index and twin in words)
                 }
                 found |= {twin: 0.93 for twin in near[:_MOST_NEAR] if is_derived(word, twin)}
             for twin, value in self._synonyms.get(word, {}).items():
@@ -174,7 +190,7 @@ def contrast(left: Set[str], right: Set[str]) -> float:
     if not one and not other:
         return 1.0
     numbers = sum(any(_is_code(word) for word in side) for side in sides)
-    factor = (1.0, 0.8, 0.55)[numbers]
+    factor = (1.0, 0.9, 0.55)[numbers]
     if any((word, twin) in OPPOSITES for word in one for twin in other):
         return factor * 0.6
     if numbers:
@@ -376,11 +392,6 @@ class Vectors:
         self._sides = [[(iri, name) for iri in sorted(side) for name in side[iri]] for side in (source, target)]
         texts = ([" ".join(name.words) for _, name in side] for side in self._sides)
         self._matrices: list[Any] = [embed(side) if side else None for side in texts]
-        self._places = [{name: place for place, (_, name) in enumerate(side)} for side in self._sides]
-
-    def cosine(self, source: Name, target: Name) -> float:
-        ours, theirs = self._matrices
-        return max(0.0, float(ours[self._places[0][source]] @ theirs[self._places[1][target]]))
 
     def near(self) -> dict[str, dict[str, tuple[float, Name, Name]]]:
         """Return the closest target terms of the source terms, with the names that are close."""

@@ -39,6 +39,7 @@ def _present(members: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None and value != []}
 
 
+_MOST_NLIP: Final = 20  # most members of an NLIP message
 LABEL: Final = "semprofile"  # label of the submessage that holds the envelope
 
 
@@ -64,6 +65,33 @@ def _find_nlip_envelope(message: dict[str, Any]) -> Any:
             others.append(content)
     found = labelled or others
     return found[0] if len(found) == 1 else None
+
+
+class OpenedMessage(msgspec.Struct, frozen=True):
+    envelope: Any
+    input: dict[str, Any]
+    task_id: str | None = None
+
+
+def open_message(message: dict[str, Any], schema: Mapping[str, Any]) -> OpenedMessage | None:
+    """Return what a message of Figure 8, or of NLIP, carries for an endpoint with this input; None for any other body.
+
+    Labelled parts of an NLIP message are members of the input. Its content is the input, or the required member left.
+    """
+    declared, payload, header = schema.get("properties", {}), message.get("payload"), message.get("header")
+    if MEMBER in message and type(payload) is dict and declared.keys().isdisjoint(("payload", MEMBER)):
+        return OpenedMessage(message[MEMBER], payload, header.get("task_id") if type(header) is dict else None)
+    members = _members(message) if "@context" not in message and len(message) <= _MOST_NLIP else {}
+    envelope = _find_nlip_envelope(message) if not declared.keys() & members.keys() and "content" in members else None
+    if envelope is None:
+        return None
+    parts = (_members(one) for one in members["submessages"] if isinstance(one, dict))
+    given = {str(one["label"]): one.get("content") for one in parts if "label" in one and one["label"].lower() != LABEL}
+    content = members["content"]
+    if isinstance(content, dict):
+        return OpenedMessage(envelope, {**content, **given})
+    left = [name for name in schema.get("required", ()) if name not in given]
+    return OpenedMessage(envelope, {**given, left[0]: content} if len(left) == 1 else given)
 
 
 def _members(value: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import rows
 
-from bespeak.documents.adoption.naming import (
+from bespeak.text.identifiers import unused
+from bespeak.text.language.names import (
     hyphenated,
     is_plural,
     plural,
@@ -18,7 +19,6 @@ from bespeak.documents.adoption.naming import (
     without_manner,
     words,
 )
-from bespeak.text.identifiers import unused
 
 
 @rows(
