@@ -375,8 +375,6 @@ class _SentenceReader:
                 result += [self._head(inner[1], inner[0], "head"), self._head(place, verb, "frame")]
                 result.append(self._head(place, "start", "hint"))
                 continue
-            if phrases.is_launch(verb, self.lower, place):
-                result.append(self._head(place, "start", "hint"))
             if verb in phrases.TAKING and coordinated:
                 kind = "frame"
             elif phrases.takes_input(verb, self.lower, place) or self._is_about_itself(place, one):
@@ -414,10 +412,8 @@ class _SentenceReader:
     def _means(self, at: int) -> list[HeadVerb]:
         """Return the verb that says how: "Cleans up a pool by deleting its entries"."""
         for place in range(at + 2, len(self.lower) - 1):
-            lemma = self._verb(place + 1) if self.lower[place] == "by" else None
-            if lemma and lemma.form == "gerund" and not phrases.is_participle(self.lower[place - 1]):
-                verb = two_word_verb(lemma.verb, self.lower, place + 1) or lemma.verb
-                return [self._head(place + 1, verb, "hint")]
+            if self.lower[place] == "by" and (lemma := self._verb(place + 1)) and lemma.form == "gerund":
+                return [self._head(place + 1, two_word_verb(lemma.verb, self.lower, place + 1) or lemma.verb, "hint")]
         return []
 
     def _head(self, at: int, verb: str, kind: Kind) -> HeadVerb:

@@ -37,7 +37,7 @@ USED: Final = word_set("used designed intended able meant responsible useful cal
 EMPTY: Final = word_set("make perform do conduct execute carry take run undertake effect handle")
 """Verbs that say nothing about the operation without their object."""
 ASKING: Final = listed("asking")  # verbs whose object says more: "submits a cancellation request"
-DEFERRING: Final = frozenset({"schedule", "queue", "enqueue", "begin", "stage"})
+DEFERRING: Final = frozenset({"schedule", "queue", "enqueue", "stage"})
 """Verbs whose object says more only if it is a noun of action: "schedules the removal of", but not "a visit"."""
 LIGHT: Final = EMPTY | ASKING | DEFERRING
 OBTAINING: Final = frozenset({"request", "provide", "give"})  # verbs that read when one of _INFORMATION is their object
@@ -174,12 +174,6 @@ def takes_input(verb: str, sentence: Sequence[str], at: int) -> bool:
     """Return True if a verb says only what the operation is given: "Accepts a list of filters"."""
     phrase = object_places(sentence, at + 1) if verb in TAKING else []
     return bool(phrase) and sentence[phrase[-1]] in _INPUT
-
-
-def is_launch(verb: str, sentence: Sequence[str], at: int) -> bool:
-    """Return True if a verb sets a job going: "Submits a training job" starts one."""
-    phrase = object_places(sentence, at + 1) if verb in LAUNCHING else []
-    return bool(phrase) and sentence[phrase[-1]] in _JOBS
 
 
 def passive_verb(sentence: Sequence[str], be: int) -> tuple[str, int] | None:
@@ -326,10 +320,6 @@ def _hint_made(verb: str, sentence: Sequence[str], at: int) -> Hint | None:
 
 def _undone(word: str, place: int) -> Hint | None:
     return next(((f"un{one.verb}", place) for one in lemmas(word) if f"un{one.verb}" in meanings().hand), None)
-
-
-def is_participle(word: str) -> bool:
-    return _participle(word) is not None
 
 
 def _participle(word: str) -> str | None:
