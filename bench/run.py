@@ -32,6 +32,7 @@ import web
 import workflows
 from load import Loader, find_loader
 
+import pages
 import state
 
 
@@ -67,6 +68,10 @@ PARTS: dict[str, Part] = {
     "web": (
         f"The HTTP face, one worker, {{connections}} connections, {_ROUNDS}",
         lambda run: web.measure(run.loader, run.shape()),
+    ),
+    "pages": (
+        "Pages for people in Chromium, medians; one page that watches",
+        lambda run: pages.measure(run.loader, run.peers),
     ),
     "mcp": (
         f"MCP over HTTP, {{connections}} connections, {_ROUNDS}",
@@ -123,7 +128,7 @@ def main() -> int:
     parser.add_argument(
         "--quick", action="store_true", help="one round of one second, fewer requests in the memory part"
     )
-    parser.add_argument("--peers", type=Path, metavar="FOLDER", help="folder in which npm installed the other linters")
+    parser.add_argument("--peers", type=Path, metavar="FOLDER", help="folder in which npm installed the others")
     options = parser.parse_args()
     rounds, seconds = (1, 1.0) if options.quick else (options.rounds, options.seconds)
     loader = find_loader()

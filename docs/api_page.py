@@ -46,7 +46,7 @@ SECTIONS = {
     ),
     "Act on instructions": (
         *("Agent", "SyncAgent", "ActingRules", "LanguageModelSettings"),
-        *("Decision", "Acted", "Asked", "Confirmation", "ServiceMap"),
+        *("Decision", "Acted", "Plan", "Carried", "Asked", "Confirmation", "ServiceMap"),
     ),
     "Options of the client": ("RetryPolicy", "WebOptions"),
 }
@@ -62,7 +62,7 @@ SAME = {
 """Names that repeat another one."""
 
 CREATED_BY_BESPEAK = (
-    *("Decision", "Acted", "Asked", "Confirmation", "ServiceMap"),
+    *("Decision", "Acted", "Plan", "Carried", "Asked", "Confirmation", "ServiceMap"),
     "Context",
     "DataQuery",
     "Principal",

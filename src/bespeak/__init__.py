@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bespeak.agent.acting.agent import Acted, Asked, Confirmation
     from bespeak.agent.acting.decision import ActingRules, Decision
     from bespeak.agent.acting.service_map import ServiceMap
+    from bespeak.agent.acting.steps import Carried, Plan
     from bespeak.agent.client.errors import (
         AuthorityMissingError,
         BadRequestError,
@@ -80,6 +81,7 @@ __all__ = [
     "Body",
     "BusinessError",
     "CallTimeoutError",
+    "Carried",
     "Chart",
     "ConfigError",
     "Confirmation",
@@ -108,6 +110,7 @@ __all__ = [
     "NoCommonCatalogError",
     "NotFoundError",
     "NothingDiscoveredError",
+    "Plan",
     "Policies",
     "Prediction",
     "Price",
@@ -158,6 +161,7 @@ _HOMES = {
     "Asked": "agent.acting.agent",
     "BespeakError": "errors",
     "Body": "contract.handler",
+    "Carried": "agent.acting.steps",
     "Chart": "extensions.reports.report",
     "ConfigError": "errors",
     "Confirmation": "agent.acting.agent",
@@ -175,6 +179,7 @@ _HOMES = {
     "LanguageModelSettings": "runtime.bindings.language_model",
     "MethodPolicy": "contract.policy",
     "Needs": "contract.handler",
+    "Plan": "agent.acting.steps",
     "Policies": "contract.policy",
     "Prediction": "extensions.compute.models",
     "Price": "contract.participant",

@@ -17,7 +17,7 @@ import numpy as np
 from bespeak.contract.endpoint import Endpoint, Semantic
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.matching import EndpointIndex
-from bespeak.contract.matching.calibration import Signals
+from bespeak.contract.matching.calibration import FLOOR, Signals, confidence
 from bespeak.contract.matching.vectors import Backend, installed_backends
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.operation_class import operation_classes
@@ -28,6 +28,13 @@ SIZES: Final = (1, 2, 4, 8, 12, 18)  # services in a catalogue
 DRAWS: Final = 16  # catalogues of each size
 ASKED: Final = 120  # needs for each catalogue
 OUTSIDE: Final = 0.13  # share of needs that no endpoint of a catalogue serves
+FEW: Final = (2, 3, 4, 5, 6, 8, 10)  # endpoints in a small catalogue, of one or two services
+FEW_DRAWS: Final = 60  # small catalogues of each size
+FEW_ASKED: Final = 24
+FEW_OUTSIDE: Final = 0.3  # more is asked of a small catalogue that it does not serve
+DRAWN: Final = ((False, SIZES, DRAWS), (True, FEW, FEW_DRAWS))
+THINGS: Final = ("the thing", "something", "what i told you about", "one of mine", "everything", "some", "mine")
+VAGUE: Final = 0.04  # share of needs that say what to do and not with what
 LEFT_OUT: Final = 0.15  # share of the endpoints that a service lacks, though it has their neighbours
 WRITTEN: Final = 0.35  # share of needs that were written, the others follow templates
 PENALTY: Final = 2.0
@@ -116,35 +123,46 @@ def write_need(endpoint: Endpoint, rng: random.Random) -> str:
     return f"{rng.choice(OPENINGS)}{verb} {' '.join(kept)}{rng.choice(ENDINGS)}"
 
 
-def examples(backend: Backend, seed: int) -> Iterator[tuple[Signals, bool]]:
-    """Yield the signals and whether the best match is right, for random catalogues and needs."""
+@dataclass(frozen=True)
+class Example:
+    signals: Signals
+    right: bool  # True if the best match is right
+    served: bool  # True if an endpoint of the catalogue serves the need
+    few: bool
+
+
+def examples(backend: Backend, seed: int) -> Iterator[Example]:
+    """Yield what is seen of the best match, and whether it is right, for random catalogues and needs."""
     endpoints, asked, nothing = read_needs()
     services = sorted({one.service for one in asked})
     rng = random.Random(seed)
-    for size in SIZES:
-        for _ in range(DRAWS):
-            drawn = set(rng.sample(services, size))
-            left_out = {one.endpoint for one in asked if rng.random() < LEFT_OUT}
-            inside = [one for one in asked if one.service in drawn and one.endpoint not in left_out]
-            outside = [one for one in asked if one not in inside]
-            near = [one for one in outside if one.service in drawn] or outside
-            if not inside:
-                continue
-            index = EndpointIndex([endpoints[one.endpoint] for one in inside], backend=backend)
-            for _ in range(ASKED):
-                right, kind = -1, rng.random()
-                if kind > OUTSIDE:
-                    right = rng.randrange(len(inside))
-                    need = _say(endpoints, inside[right], rng)
-                elif kind > OUTSIDE * 0.6:
-                    need = rng.choice(nothing)
-                else:
-                    need = _say(endpoints, rng.choice(near if kind < OUTSIDE * 0.3 else outside), rng)
-                if (found := index.best(need)) is not None:
-                    yield found[1], found[0] == right
+    for few, size in ((few, size) for few, sizes, draws in DRAWN for size in sizes for _ in range(draws)):
+        drawn = set(rng.sample(services, rng.choice((1, 1, 2)) if few else size))
+        left_out = {one.endpoint for one in asked if rng.random() < LEFT_OUT}
+        inside = [one for one in asked if one.service in drawn and one.endpoint not in left_out]
+        inside = rng.sample(inside, min(size, len(inside))) if few else inside
+        outside = [one for one in asked if one not in inside]
+        near = [one for one in outside if one.service in drawn] or outside
+        if not inside:
+            continue
+        index = EndpointIndex([endpoints[one.endpoint] for one in inside], backend=backend)
+        share = FEW_OUTSIDE if few else OUTSIDE
+        for _ in range(FEW_ASKED if few else ASKED):
+            right, kind = -1, rng.random()
+            if kind > share:
+                right = rng.randrange(len(inside))
+                need = _say(endpoints, inside[right], rng)
+            elif kind > share * 0.6:
+                need = rng.choice(nothing)
+            else:
+                need = _say(endpoints, rng.choice(near if kind < share * 0.3 else outside), rng)
+            if (found := index.best(need)) is not None:
+                yield Example(found[1], found[0] == right, right >= 0, few)
 
 
 def _say(endpoints: Sequence[Endpoint], asked: Asked, rng: random.Random) -> str:
+    if rng.random() < VAGUE:
+        return f"{rng.choice(OPENINGS)}{endpoints[asked.endpoint].method.lower()} {rng.choice(THINGS)}"
     return rng.choice(asked.written) if rng.random() < WRITTEN else write_need(endpoints[asked.endpoint], rng)
 
 
@@ -161,25 +179,31 @@ def fit(rows: Any, labels: Any) -> Any:
     return weights
 
 
-def report(chance: Any, labels: Any) -> str:
-    """Return accuracy, expected calibration error in ten bins, and precision at a confidence of 0.85."""
+def report(backend: Backend, weights: Sequence[float], found: Sequence[Example]) -> str:
+    """Return accuracy, calibration error in ten bins, and what is accepted at the floor and at a confidence of 0.85."""
+    chance = np.array([confidence(backend.name, one.signals, weights) for one in found])
+    labels = np.array([one.right for one in found], dtype=float)
+    served = np.array([one.served for one in found])
     bins = np.minimum((chance * 10).astype(int), 9)
     error = sum(abs(chance[bins == at].mean() - labels[bins == at].mean()) * (bins == at).mean() for at in set(bins))
     sure = chance >= 0.85
-    return f"right {labels.mean():.3f}, ECE {error:.3f}, sure {sure.mean():.3f}, then right {labels[sure].mean():.3f}"
+    return (
+        f"{len(found)} needs, right {labels.mean():.3f}, ECE {error:.3f}, sure {sure.mean():.3f},"
+        f" then right {labels[sure].mean():.3f}; of what nothing serves {sure[~served].mean():.3f} sure and"
+        f" {(chance >= FLOOR)[~served].mean():.3f} at the floor, of the rest {(chance >= FLOOR)[served].mean():.3f}"
+    )
 
 
 def main() -> None:
     for backend in installed_backends():
         found = list(examples(backend, 1))
-        rows = np.array([signals.features() for signals, _ in found])
-        labels = np.array([right for _, right in found], dtype=float)
-        weights = fit(rows, labels)
+        rows = np.array([one.signals.features() for one in found])
+        labels = np.array([one.right for one in found], dtype=float)
+        weights = [round(float(one), 3) for one in fit(rows, labels)]
         unseen = list(examples(backend, 2))
-        others = np.array([signals.features() for signals, _ in unseen])
-        truth = np.array([right for _, right in unseen], dtype=float)
         print(f'    "{backend.name}": ({", ".join(f"{one:.3f}" for one in weights)}),')
-        print(f"    # {report(1.0 / (1.0 + np.exp(-others @ weights)), truth)}")
+        print(f"    # large: {report(backend, weights, [one for one in unseen if not one.few])}")
+        print(f"    # small: {report(backend, weights, [one for one in unseen if one.few])}", flush=True)
 
 
 if __name__ == "__main__":

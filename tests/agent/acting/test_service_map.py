@@ -11,6 +11,7 @@ import pytest
 from tests.agent.acting.hotel import Desk, contract, hotel, served
 from tests.agent.client.scripted import AT_ONCE, Seen, always, serving, write
 from tests.cases import rows
+from tests.runtime.bindings.mcp.servers import on_the_web
 
 from bespeak.agent.acting.service_map import ServiceMap
 from bespeak.agent.client.connect import connect
@@ -79,6 +80,12 @@ async def test_service_that_is_not_reached_does_not_hide_the_others(unused_port:
         pass
     assert [one.namespace for one in agent.service_map.services] == ["harbour"]
     assert "connection refused" in agent.service_map.failures[0].reason
+
+
+async def test_mcp_server_is_refused_with_the_command_that_makes_a_service_of_it() -> None:
+    async with on_the_web() as url, Agent([url, hotel(Desk())], retry=AT_ONCE) as agent:
+        [failure] = agent.service_map.failures
+    assert f"bespeak import mcp {url} -o tools" in failure.reason
 
 
 @pytest.mark.requirement("AGIS-8.2-4")

@@ -162,6 +162,13 @@ def test_a_value_outside_of_the_schema_is_offered_with_the_reason() -> None:
     assert result.missing == ("party_size",)
 
 
+@pytest.mark.parametrize("instruction", ["find a room for two next weekend", "which rooms are free next weekend?"])
+def test_a_period_that_is_said_in_one_word_fills_both_ends(instruction: str) -> None:
+    search = endpoint("QUERY", "/rooms", "Find free rooms.", {"beds": WHOLE, "arrival": DAY, "departure": DAY})
+    values = find_arguments(instruction, search, now=NOW).values
+    assert (values["arrival"], values["departure"]) == ("2026-11-28", "2026-11-29")
+
+
 def test_a_bare_number_is_not_taken_for_minor_units() -> None:
     result = find("pay 40 to Anna", MONEY)
     assert "amount_cents" not in result.values

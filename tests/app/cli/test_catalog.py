@@ -57,6 +57,18 @@ def test_show_describes_a_verb(name: str) -> None:
     ]
 
 
+def test_search_finds_verbs_by_meaning_by_noun_by_sentence_and_by_description() -> None:
+    found = {word: run("search", word, code=0).stdout.split()[0] for word in ("erase", "cancellation", "DELETE")}
+    assert found == {"erase": "REMOVE", "cancellation": "CANCEL", "DELETE": "REMOVE"}
+    assert "LEASE" not in run("search", "erase").stdout
+    assert "CANCEL" in run("search", "calls a meeting off").stdout
+    assert "PAY" in run("search", "paying").stdout
+    assert "BILL" in run("search", "money").stdout
+    document = json.loads(run("search", "erase", "--json", "--version", "1.0.0").stdout)
+    assert (document["version"], document["verbs"][0]["name"]) == ("1.0.0", "REMOVE")
+    assert "No verb of catalog 1.1.0 means 'zzzz'" in run("search", "zzzz", code=1).stderr
+
+
 def test_show_describes_a_deprecated_verb() -> None:
     assert run("show", "AUDITLOG").stdout.splitlines()[-3:] == [
         "deprecated in  1.1.0",
@@ -81,7 +93,7 @@ def test_show_as_json() -> None:
 @rows(
     "arguments, told",
     (["RESERV"], "'RESERV' is not in catalog 1.1.0. Did you mean RESERVE"),
-    (["XQZ"], "'XQZ' is not in catalog 1.1.0. See `bespeak catalog list`."),
+    (["XQZ"], "'XQZ' is not in catalog 1.1.0. Try `bespeak catalog search`."),
     (["LOG", "--version", "1.0.0"], "'LOG' is not in catalog 1.0.0. It is in 1.1.0."),
     (["get"], "GET is an HTTP verb, which servers accept only if they opt in. Use FETCH."),
     (["BOOK" * 5_000], "BOOKBOOK' is not in catalog 1.1.0."),

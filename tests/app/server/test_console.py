@@ -12,12 +12,17 @@ from typing import Any
 import pytest
 from tests.cases import rows
 from tests.console import BOOK, FIND, WEB, Mounted
-from tests.service import echo, make_endpoint
+from tests.service import AGENT, echo, make_endpoint
+from tests.stateful import keeping
 
 from bespeak.app.server.settings import plan_settings
 from bespeak.contract.policy import Policies
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
+from bespeak.faces.console import live
+from bespeak.state.identity.api_keys import make_key
+from bespeak.state.identity.settings import AuthSettings
+from bespeak.state.store.commands.agents import AddApiKey, RevokeApiKey
 from bespeak.state.store.settings import MEMORY
 
 pytestmark = pytest.mark.anyio
@@ -152,13 +157,17 @@ async def test_a_credential_is_not_shown_in_the_request() -> None:
 
 
 @contextlib.asynccontextmanager
-async def watching(console: Mounted, query: str = "") -> AsyncIterator[asyncio.Queue[dict[str, Any]]]:
-    """Read the events of a page that watches; comments are left out."""
+async def watching(
+    console: Mounted, query: str = "", ended: asyncio.Event | None = None
+) -> AsyncIterator[asyncio.Queue[dict[str, Any]]]:
+    """Read the events of a page that watches; comments are left out. `ended` is set when the stream ends."""
     reports: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     begun = asyncio.Event()
 
     async def send(message: Any) -> None:
         begun.set()
+        if ended is not None and message.get("more_body") is False:
+            ended.set()
         for line in message.get("body", b"").decode().splitlines():
             if line.startswith("data: "):
                 reports.put_nowait(json.loads(line.removeprefix("data: ")))
@@ -166,7 +175,9 @@ async def watching(console: Mounted, query: str = "") -> AsyncIterator[asyncio.Q
     async def receive() -> Any:
         await asyncio.Event().wait()
 
-    headers = [(b"console-token", console.token.encode()), (b"host", b"127.0.0.1:8080")]
+    bearer = f"Bearer {console.credential}".encode()
+    own = (b"authorization", bearer) if console.credential else (b"console-token", console.token.encode())
+    headers = [own, (b"host", b"127.0.0.1:8080")]
     scope = {"type": "http", "method": "GET", "path": "/console/api/live", "query_string": query.encode()}
     task = asyncio.create_task(console({**scope, "headers": headers}, receive, send))
     await begun.wait()
@@ -221,6 +232,122 @@ async def test_too_many_watchers_and_filters_that_are_not_known_are_refused() ->
         for _ in range(8):
             await pages.enter_async_context(watching(console))
         assert (await console.ask("api/live")).status_code == 429
+
+
+async def test_a_key_that_ends_is_refused_and_ends_what_it_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "INTERVAL", 0.01)
+    document = ServerDocument(auth=AuthSettings(modes=("key",)))
+    async with keeping(FIND, document=document) as kept:
+        key = make_key()
+        await kept.store.do(AddApiKey(key.key_id, key.digest, AGENT, "ann", "console:read", "", None))
+        console, ended = Mounted(bench=kept.bench, credential=key.text), asyncio.Event()
+        assert (await console.ask("api/session")).json()["can"] == ["read"]
+        refused = await console.call("FIND", "/rooms")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (403, "console-scope-missing")
+        async with watching(console, ended=ended):
+            await kept.store.do(RevokeApiKey(key.key_id))
+            await asyncio.wait_for(ended.wait(), 30)
+            refused = await console.ask("api/session")
+            assert (refused.status_code, refused.json()["error"]["code"]) == (401, "key-revoked")
+        assert kept.bench.dispatcher._subscribers == ()
+
+
+async def test_a_watcher_that_does_not_read_keeps_no_more_than_one_report() -> None:
+    console, stuck = Mounted(), asyncio.Event()
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.body":
+            await stuck.wait()
+
+    headers = [(b"console-token", console.token.encode()), (b"host", b"127.0.0.1:8080")]
+    scope = {"type": "http", "method": "GET", "path": "/console/api/live", "query_string": b"", "headers": headers}
+    task = asyncio.create_task(console(scope, asyncio.Event().wait, send))  # type: ignore[arg-type] # never asked
+    while not console.bench.dispatcher._subscribers:
+        await asyncio.sleep(0)
+    [watcher] = console.bench.dispatcher._subscribers[0].__self__._watchers  # type: ignore[attr-defined]
+    for _ in range(2000):
+        console.bench.send("FIND", "/rooms")
+    assert (watcher._seen, len(watcher._shown), len(watcher._at)) == (2000, 20, 20)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_long_text_in_a_refusal_is_cut() -> None:
+    console = Mounted()
+    long = "x" * 900_000
+    for asked in (
+        {"method": "FIND", "path": "/rooms", "input": {"beds": long}},
+        {"method": "FIND", "path": f"/{long}"},
+        {"method": long, "path": "/rooms"},
+        {"method": "FIND", "path": "/rooms", "as": "ann", "scopes": [long]},
+        {"method": "FIND", "path": "/rooms", "headers": {"Task-ID": long}},
+    ):
+        reply = await console.call(**asked)
+        told = reply.json()
+        assert reply.status_code in (200, 400)
+        assert len(json.dumps(told.get("response", told))) < 20_000, list(asked)
+    large = await console.call("FIND", "/rooms", input={"beds": "x" * 1_100_000})
+    assert large.status_code == 413
+
+
+@rows(
+    "headers",
+    {"Task-ID": "a\nAgent-ID: b"},
+    {"Task-ID\r\nAgent-ID": "b"},
+    {"Task-ID: a\r\nAgent-ID": "b"},
+    {"Task-ID": "\u2028\u0000"},
+    {"": "b"},
+    {"Signature": "x"},
+    {"Content-Length": "0"},
+)
+async def test_a_header_cannot_bring_another_one(headers: dict[str, str]) -> None:
+    console = Mounted()
+    reply = await console.call("FIND", "/rooms", headers=headers)
+    assert reply.status_code == 400
+    scopes = await console.call("FIND", "/rooms", scopes=["a:b\r\nAgent-ID: c"])
+    assert scopes.status_code == 400
+
+
+async def test_other_methods_are_refused_with_those_that_are_allowed() -> None:
+    console = Mounted()
+    head = await console.ask("index.html", method="HEAD", token=False)
+    assert (head.status_code, head.content) == (200, b"")
+    for path, method, allowed in (
+        ("index.html", "OPTIONS", "GET, HEAD"),
+        ("api/session", "HEAD", "GET"),
+        ("api/session", "OPTIONS", "GET"),
+        ("api/exchange", "OPTIONS", "POST"),
+        ("api/live", "POST", "GET"),
+    ):
+        reply = await console.ask(path, method=method)
+        assert (reply.status_code, reply.headers["allow"]) == (405, allowed)
+        assert "access-control-allow-origin" not in reply.headers
+    asked = {"Origin": "http://evil.example", "Access-Control-Request-Headers": "console-token"}
+    assert (await console.ask("api/session", method="OPTIONS", headers=asked)).status_code == 403
+
+
+@rows(
+    "host",
+    "127.0.0.1:8080.evil.example",
+    "127.0.0.1:8080@evil.example",
+    "evil.example:8080",
+    "127.0.0.1:8080:80",
+    "127.0.0.1:99999",
+    "127.0.0.1, evil.example",
+    "localhost.evil.example",
+    "127.0.0.1#.evil.example",
+    "[::1].evil.example",
+    "",
+)
+async def test_a_host_that_only_begins_like_this_machine_is_refused(host: str) -> None:
+    console = Mounted()
+    for path in ("", "api/session"):
+        assert (await console.ask(path, headers={"Host": host})).status_code == 421
+
+
+async def test_only_the_files_of_the_console_are_served() -> None:
+    paths = Mounted().places
+    assert not [path for path in paths if ".." in path or "LICENSE" in path or path.endswith((".py", ".toml"))]
 
 
 def test_beyond_this_machine_the_console_needs_credentials() -> None:

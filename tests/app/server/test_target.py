@@ -147,6 +147,11 @@ def test_the_configuration_of_something_else_is_not_used_and_what_it_guards_is_r
     assert [finding.rule for finding in target.findings] == [message]
 
 
+def test_the_command_of_an_mcp_server_is_refused_with_the_import_of_it() -> None:
+    with pytest.raises(BespeakError, match=r"bespeak import mcp 'python notes\.py' -o tools"):
+        load_target("python notes.py")
+
+
 @pytest.mark.parametrize("text", ["no/such/folder", "nothing.toml", "nothing.py", "agtp://host", "", "a b:c"])
 def test_an_invalid_target_is_refused_with_advice(text: str) -> None:
     with pytest.raises(BespeakError, match=r"nothing to serve|failed"):

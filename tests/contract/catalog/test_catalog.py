@@ -20,6 +20,8 @@ def test_verbs_of_english_lead_to_verbs_that_mean_the_same_and_not_to_those_spel
     assert {"PURGE", "REMOVE"} <= set(load_bundled().suggest("ERASE"))
     for found in (load_bundled().suggest("ERASE"), load_bundled().near("ERASE")):
         assert "LEASE" not in found
+    assert load_bundled().near("CEASE") == []
+    assert "STOP" in load_bundled().suggest("CEASE")
     assert load_bundled().suggest("RESERV") == load_bundled().near("RESERV")
     assert load_bundled().suggest("GET") == load_bundled().near("GET")
 
@@ -118,7 +120,8 @@ def test_a_text_far_from_every_word_finds_none(text: str) -> None:
 def test_one_letter_more_less_or_other_is_found(word: str, at: int, letter: str) -> None:
     index = NearWords({word})
     at %= len(word)
-    for slip in (word[:at] + letter + word[at:], word[:at] + word[at + 1 :], word[:at] + letter + word[at + 1 :]):
+    other = max(at, 1)  # with another first letter it is another word
+    for slip in (word[:at] + letter + word[at:], word[:at] + word[at + 1 :], word[:other] + letter + word[other + 1 :]):
         assert word in index.near(slip)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.service import echo, make_endpoint
 
-from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint import Deprecation, Endpoint
 from bespeak.contract.matching import EndpointIndex
 from bespeak.contract.matching.calibration import FLOOR
 from bespeak.contract.matching.needs import read_need
@@ -157,3 +157,43 @@ def test_politeness_and_questions_are_read(text: str, verbs: tuple[str, ...], as
     need = read_need(text)
     assert need.verbs[: len(verbs)] == verbs
     assert need.asks is asks
+
+
+GUESTHOUSE = [
+    _endpoint("QUERY", "/rooms", "Find rooms with enough beds that are free on the given nights.", "beds", "arrival"),
+    _endpoint("BOOK", "/room", "Reserve a room for a guest from arrival to departure.", "guest_id", "room_id"),
+    _endpoint("CANCEL", "/stays/{stay_id}", "Cancel one stay and give its room back.", "stay_id"),
+    _endpoint("RECORD", "/note", "Record a note about a stay.", "stay_id", "note"),
+]
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda one: one.name)
+@pytest.mark.parametrize("need", ["hum a tune about whales", "send 20 dollars to my aunt", "get me a burger"])
+def test_small_catalogues_do_not_serve_what_has_nothing_in_common_with_them(backend: Backend, need: str) -> None:
+    assert EndpointIndex(GUESTHOUSE, backend=backend).match(need) == []
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda one: one.name)
+@pytest.mark.parametrize("need", ["find a room for three people", "which rooms are free from Friday to Sunday?"])
+def test_numbers_and_times_do_not_count_against_a_match(backend: Backend, need: str) -> None:
+    best = EndpointIndex(GUESTHOUSE, backend=backend).match(need)[0]
+    assert (best.place, best.confidence >= 0.75) == (0, True)
+
+
+def test_endpoints_for_which_as_much_speaks_share_the_confidence() -> None:
+    twins = [_endpoint("BOOK", "/room", "Reserve a room."), _endpoint("BOOK", "/room", "Reserve a room.")]
+    one, other = EndpointIndex(twins, backend=WORDS).match("book a room")
+    assert one.confidence == other.confidence == pytest.approx(0.5, abs=0.01)
+
+
+def test_matches_for_which_nearly_nothing_speaks_are_never_likely() -> None:
+    few = [_endpoint("DISPATCH", "/parcel", "Dispatches a parcel."), _endpoint("FIND", "/room", "Finds a room.")]
+    found = EndpointIndex(few, backend=WORDS).match("call this endpoint whatever anybody asks", floor=0.0)
+    assert max(one.confidence for one in found) < 0.5
+
+
+def test_what_speaks_for_a_deprecated_endpoint_speaks_for_its_successor() -> None:
+    gone = Deprecation(deprecated_in="1.0", successor_method="QUERY", successor_path="/rooms")
+    older = replace(_endpoint("QUERY", "/vacancies", "Find rooms that are free.", "arrival"), deprecated=gone)
+    found = EndpointIndex([older, *GUESTHOUSE], backend=WORDS).match("which vacancies are there on Friday?")
+    assert found[0].place == 1

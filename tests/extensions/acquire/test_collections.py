@@ -228,7 +228,6 @@ async def test_policies_decide_what_becomes_of_a_row_whose_key_is_there(store: S
         "added": 3,
         "changed": 0,
         "skipped": 0,
-        "stale": (),
     }
     assert (await put(store, {"id": "1", "b": 2}, policy="skip")).skipped == 1
     assert (await put(store, {"id": "1", "b": 2}, {"id": "1", "c": 3}, policy="merge")).changed == 2

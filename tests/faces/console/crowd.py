@@ -1,4 +1,4 @@
-"""A service of 5,000 endpoints, one of which has descriptions that a page must not take for HTML."""
+"""A service of 10,000 endpoints, one of which has descriptions that a page must not take for HTML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def look(name: str = "") -> dict[str, Any]:
     return {"name": name}
 
 
-for number in range(5000):
+for number in range(10_000):
     app.endpoint("FETCH", f"/things/number-{number}", impact="informational")(look)
 
 

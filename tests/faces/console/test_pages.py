@@ -3,99 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from tests.chromium import Watched, browser, needs_chromium
-from tests.process import HOTEL, ROOT
-from tests.warm import start
+from tests.chromium import needs_chromium
+from tests.pages import Console
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300), needs_chromium]
-CROWD = Path(__file__).with_name("crowd.py")
 ROOM = {"guest_id": "0b6f0a3c-6b7a-4a55-9d3c-2f6f0f4f3a11", "room_id": "105", "arrival": "2027-03-01"}
 
 NIGHT = {"arrival": "2029-05-01", "departure": "2029-05-02"}
-
-
-@dataclass
-class Console:
-    """A console that is served, with the link that its command has printed."""
-
-    link: str
-    browser: Any
-
-    @property
-    def url(self) -> str:
-        return self.link.partition("#")[0]
-
-    @property
-    def token(self) -> str:
-        return self.link.partition("token=")[2]
-
-    @contextmanager
-    def page(self, place: str = "#/", *, link: bool = True, **options: Any) -> Iterator[Any]:
-        """Open a page, with the link of the command first; at the end it must be sound."""
-        context = self.browser.new_context(
-            **{"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce", **options}
-        )
-        watched = Watched(context, self.url)
-        page = watched.page
-        page.watched = watched
-        try:
-            page.goto(self.link if link else self.url)
-            if link:
-                page.wait_for_selector("body[data-view=try]")
-                page.goto(self.url + place)
-            yield page
-            watched.check(place)
-        finally:
-            context.close()
-
-    def call(self, **asked: Any) -> Any:
-        """Call an endpoint as a page does, but from outside of it."""
-        reply = httpx.post(f"{self.url}api/exchange", json=asked, headers={"Console-Token": self.token})
-        return reply.json()
-
-
-@contextmanager
-def served(target: Path, state: Path) -> Iterator[str]:
-    options = ["--http", "127.0.0.1:0", "--agtp", "127.0.0.1:0", "--store", "memory", "--mcp"]
-    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "cwd": ROOT}
-    process = start(["console", str(target), *options], env={**os.environ, "HOTEL_LEDGER": str(state)}, **pipes)
-    try:
-        assert process.stdout is not None
-        yield next(found[0] for line in process.stdout if (found := re.search(r"http://\S+#token=\S+", line)))
-    finally:
-        process.kill()
-        process.wait(20)
-        assert process.stdout is not None
-        process.stdout.close()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def hotel(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
-    with served(HOTEL, tmp_path_factory.mktemp("hotel") / "ledger.sqlite3") as link:
-        yield Console(link, chromium)
-
-
-@pytest.fixture(scope="module")
-def crowd(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
-    with served(CROWD, tmp_path_factory.mktemp("crowd") / "ledger.sqlite3") as link:
-        yield Console(link, chromium)
 
 
 def exchange(page: Any, state: str) -> Any:
@@ -236,6 +155,16 @@ def test_exchanges_are_watched_filtered_and_paused(hotel: Console) -> None:
         page.wait_for_selector("[data-seen='2']")
 
 
+def test_one_of_several_workers_says_that_it_is_one(hotel: Console) -> None:
+    headers = {"Console-Token": hotel.token}
+    session = httpx.get(f"{hotel.url}api/session", headers=headers).json()
+    with hotel.page() as page:
+        page.route("**/api/session", lambda route: route.fulfill(json={**session, "workers": 2}))
+        page.reload()
+        page.goto(f"{hotel.url}#/live")
+        page.get_by_text("The service has 2 workers.").wait_for()
+
+
 def test_own_exchanges_are_kept_without_secrets_and_can_be_used_again(hotel: Console) -> None:
     with hotel.page("#/endpoint/QUERY/rooms") as page:
         page.wait_for_selector(".endpoint[data-state=ready]")
@@ -279,7 +208,7 @@ PANEL = {
             "actions": {"confirm": {"label": "Confirm", "fields": ["reason"], "danger": True}},
         },
         {"kind": "facts", "title": "Sizes", "facts": {"queue": 12000, "outbox": 0}},
-        {"kind": "text", "title": "Note", "text": "<script>alert(1)</script>"},
+        {"kind": "text", "title": "Plan", "text": "<script>alert(1)</script>"},
         {
             "kind": "graph",
             "title": "Plan",
@@ -398,10 +327,10 @@ def test_descriptions_are_text_whatever_they_look_like(crowd: Console) -> None:
 def test_thousands_of_endpoints_are_found_and_not_all_drawn(crowd: Console) -> None:
     with crowd.page() as page:
         page.wait_for_selector("[data-rows] a")
-        assert int(page.locator(".list").get_attribute("data-found")) > 5000
+        assert int(page.locator(".list").get_attribute("data-found")) > 10_000
         assert page.locator("*").count() < 3000
         page.keyboard.press("/")
-        page.keyboard.type("number-4999")
+        page.keyboard.type("number-9999")
         page.wait_for_selector(".list[data-found='1']")
         page.keyboard.press("Enter")
-        page.wait_for_selector(".endpoint[data-path='/things/number-4999'][data-state=ready]")
+        page.wait_for_selector(".endpoint[data-path='/things/number-9999'][data-state=ready]")

@@ -231,8 +231,11 @@ def test_strangers_do_not_choose_how_much_is_remembered() -> None:
 
 
 SOURCE = Path(bespeak.__file__).parent
-OF_OUR_OWN = {"declared", "load_bundled", "load_schema", "_validator", "parse"}
-"""Functions with a cache without bound: of types and bundled names, and `parse`, which lives as long as one call."""
+OF_OUR_OWN = {
+    *("declared", "load_bundled", "load_schema", "_validator", "parse"),
+    *("_sections", "listed", "stemmed", "word_roles"),
+}
+"""Functions with a cache without bound: of types, of bundled names and files, and `parse`, which lives for one call."""
 
 
 def test_memory_reads_a_text_once_and_never_holds_more_than_it_may() -> None:

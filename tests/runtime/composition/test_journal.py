@@ -408,7 +408,7 @@ async def test_attempt_that_takes_too_long_is_ended_and_tried_again(desk: Desk, 
         retry = Retry(attempts=attempts, delay=0.0)
         steps = (
             step("BOOK /flight", "flight", compensate=undoing("/flight")),
-            step("BOOK /hotel", timeout=0.05, retry=retry),
+            step("BOOK /hotel", timeout=0.25, retry=retry),
         )
         desk.done.clear()
         async with desk.serve("BOOK /flight", "CANCEL /flight", slow, **composed(*steps)) as bench:

@@ -1,4 +1,4 @@
-"""The cosine, with and without vectors."""
+"""Vectors and their cosines, with and without the extra."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ def no_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_vectors")
 def test_without_vectors_there_is_no_cosine() -> None:
-    assert embedding.cosine("BOOK", "Books a table") is None
+    assert embedding.cosines(["book"], ["Books a table"]) is None
     assert embedding.embed(["table"]) is None
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="the extra 'embeddings' is not installed")
 def test_related_texts_have_a_higher_cosine_of_vectors_of_length_1() -> None:
-    near = embedding.cosine("BOOK", "Books a restaurant table")
-    far = embedding.cosine("BOOK", "Compresses an audio stream")
-    assert near is not None
-    assert far is not None
+    found = embedding.cosines(["book"], ["Books a restaurant table", "Compresses an audio stream", ""])
+    assert found is not None
+    near, far, empty = found[0]
     assert -1 <= far < near <= 1.0001
+    assert empty == 0.0
     vectors = embedding.embed(["table", "chair", ""])
     assert vectors is not None
     assert [round(float(one @ one), 3) for one in vectors] == [1.0, 1.0, 0.0]
-    assert embedding.cosine("", "") == 0.0
 
 
 def test_the_judgement_needs_no_vectors() -> None:

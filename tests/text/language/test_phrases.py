@@ -12,7 +12,6 @@ from bespeak.text.language.phrases import (
     behind_condition,
     hinted_verb,
     inner_verb,
-    is_launch,
     meant_verb,
     nominal_verb,
     passive_verb,
@@ -75,8 +74,6 @@ def test_all_verbs_and_no_nouns_are_found(text: str, verbs: set[str]) -> None:
 
 
 def test_launches_participles_and_leading_conditions_are_found() -> None:
-    assert is_launch("submit", ["submits", "a", "training", "job", "for", "a", "model"], 0)
-    assert not is_launch("submit", ["submits", "a", "form"], 0)
     assert passive_verb(["be", "permanently", "deleted"], 0) == ("delete", 2)
     assert passive_verb(["be", "there"], 0) is None
     assert behind_condition(["if", "it", "exists", ",", "removes", "it"]) == 4

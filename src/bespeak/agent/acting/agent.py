@@ -13,10 +13,12 @@ from functools import partial
 from typing import Any, Final, Literal, Self
 
 from bespeak.agent.acting import decision as deciding
-from bespeak.agent.acting.decision import ActingRules, Decision, field_of, takes
+from bespeak.agent.acting import steps
+from bespeak.agent.acting.decision import MOST_QUESTIONS, ActingRules, Decision, field_of, takes
 from bespeak.agent.acting.model import ask_model
 from bespeak.agent.acting.reply import Check, alternatives, check_transition, missing_scopes, wrong_fields
 from bespeak.agent.acting.service_map import DiscoveryFailure, Place, ServiceMap
+from bespeak.agent.acting.steps import Carried, Plan
 from bespeak.agent.arguments.finding import Argument, Arguments, find_arguments
 from bespeak.agent.client.connect import connect
 from bespeak.agent.client.errors import CallTimeoutError, Reply, UnreachableError, accepted, error_of
@@ -34,7 +36,6 @@ from bespeak.text.values.mentions import find_mentions
 YES: Final = frozenset(
     {"yes", "y", "yeah", "yep", "ok", "okay", "sure", "correct", "right", "please do", "go ahead", "do it"}
 )
-MOST_QUESTIONS: Final = 20  # questions about one instruction
 _VALUES: Final = ("date", "time", "datetime", "range", "money", "quantity", "email", "phone")
 """Kinds of values that are hardly said without a meaning."""
 _UNSAID: Final = {"type": "object"}  # output schema of an endpoint on the web that declares none
@@ -235,9 +236,28 @@ class ActingAgent:
         """Return what a text says about the input of an endpoint, by rules."""
         return find_arguments(text, place.endpoint, now=self.now, order=self._order)
 
-    async def act(self, instruction: str) -> Acted:
-        """Decide, ask what is missing, ask for agreement where it is needed, and call."""
-        return await self.carry_out(await self.decide(instruction))
+    async def plan(self, instruction: str) -> Plan:
+        """Return the steps of an instruction, each decided like an instruction of its own. Nothing is called."""
+        self._map = await self._map.renewed()
+        return await steps.make_plan(self, instruction)
+
+    async def carry_out_plan(self, plan: Plan, tell: Callable[[Acted], None] = lambda acted: None) -> Carried:
+        """Carry out a plan step by step, until the first that is not carried out. `tell` hears of each call."""
+        return await steps.carry_out(self, plan, tell)
+
+    async def act(self, instruction: str) -> Acted | Carried:
+        """Decide, ask what is missing, ask for agreement where it is needed, and call: `Carried` for several steps."""
+        plan = await self.plan(instruction)
+        return await (self.carry_out_plan(plan) if len(plan.steps) > 1 else self.carry_out(plan.steps[0].decision))
+
+    @property
+    def can_confirm(self) -> bool:
+        """True if somebody can be asked to agree to a call."""
+        return self._confirm is not None
+
+    async def ask_user(self, decided: Decision) -> Any:
+        """Return the answer to the question of a decision; None if nobody gives one."""
+        return None if self._ask is None else await self._put(self._ask, ask_for(decided))
 
     async def carry_out(self, decided: Decision, *, agreed: bool = False) -> Acted:
         """Carry out a decision. `agreed` is True if a person has agreed to exactly this call."""
@@ -264,7 +284,7 @@ class ActingAgent:
             if decided.verdict != "ask" or self._ask is None:
                 states: dict[str, State] = {"none": "none", "refuse": "refused"}
                 return Acted(decided, states.get(decided.verdict, "open"), why)
-            answer = await self._put(self._ask, ask_for(decided))
+            answer = await self.ask_user(decided)
             if answer is None or answer == "":
                 return Acted(decided, "declined", "the question was not answered; nothing was called")
             # Whoever agreed has not agreed to what the answer makes of the call.
@@ -282,8 +302,11 @@ class ActingAgent:
             return decided
         return Acted(decided, "declined", "nobody has agreed to the call; nothing was called")
 
-    async def answer(self, decided: Decision, answer: Any) -> Decision:
-        """Return the decision with the answer to its question: a value, a text, or the number of an option."""
+    async def answer(self, decided: Decision, answer: Any, *, later: tuple[str, ...] = ()) -> Decision:
+        """Return the decision with the answer to its question: a value, a text, or the number of an option.
+
+        The arguments `later` are not asked for: an earlier step of a plan gives them.
+        """
         asked = ask_for(decided)
         if not asked.name:
             place = _pick(decided, answer)
@@ -298,7 +321,8 @@ class ActingAgent:
             reason = f"{brief(answer)} is not a valid {asked.name}"
             return replace(decided, reasons=(*decided.reasons, reason))
         again = replace(decided, verdict="call", missing=(), offered={})
-        return await self.complete(again, {**decided.arguments, asked.name: given})
+        completed = await self.complete(again, {**decided.arguments, asked.name: given})
+        return deciding.assume(again, completed, later, self.rules)
 
     async def read_answer(self, decided: Decision, name: str, answer: Any) -> Argument | None:
         """Return an answer as the value of a field; None if its schema does not take it."""

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from bespeak.agent.acting.agent import YES, Acted, ActingAgent, ask_for, describe_call
 from bespeak.agent.acting.decision import Decision
+from bespeak.agent.acting.references import UnclearError, choose_items, find_reference, items_in, substitute
+from bespeak.agent.acting.steps import Plan, Run, bind, make_plan
 from bespeak.agent.arguments.finding import Argument
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.names import singular
@@ -20,20 +22,8 @@ _FOLLOWING: Final = re.compile(
     r"(?:and|also|but|or|(?:what|how) about|instead|rather|(?:make|change) (?:it|that)|no,|for|from|on|at|with|to)\b",
     re.IGNORECASE,
 )
-_ORDINALS: Final = {
-    word: number
-    for number, words in enumerate(
-        ("first 1st", "second 2nd", "third 3rd", "fourth 4th", "fifth 5th", "sixth 6th", "seventh 7th", "eighth 8th",
-         "ninth 9th", "tenth 10th")
-    )
-    for word in words.split()
-}  # fmt: skip
-_ORDINAL: Final = re.compile(
-    rf"\b(?:the\s+)?({'|'.join(_ORDINALS)}|last)(?:\s+(?:one|option|of (?:these|them)))?\b", re.IGNORECASE
-)
 _NEW_AT: Final = 0.6  # confidence from which a text with a verb is a new instruction while something is open
 _SHORT: Final = 60  # characters of an answer without a verb of its own
-_MOST_ITEMS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +35,10 @@ class Turn:
     acted: Acted | None = None
     needs_person: bool = False
     """True if the next "yes" releases a call that only a person may agree to."""
+    plan: Plan | None = None
+    """Steps that are begun with this turn, if there are several."""
+    before: tuple[Acted, ...] = ()
+    """Calls of the plan that were made in this turn before the last one."""
 
 
 class Conversation:
@@ -56,6 +50,7 @@ class Conversation:
         self._last: Decision | None = None  # last decision about an endpoint
         self._items: list[Any] = []  # list that was shown last
         self._noun = "one"  # what its items are
+        self._run: Run | None = None  # plan that is being carried out
 
     async def say(self, text: str, *, by_person: bool = True) -> Turn:
         """Take what the user says, and answer. `by_person` is False if nobody vouches that a person says it."""
@@ -66,20 +61,58 @@ class Conversation:
         pending, self._open = self._open, None
         if pending is not None:
             if plain in _NO:
-                return Turn("Nothing was called.", pending)
+                return self._ended("nothing more is called", pending) or Turn("Nothing was called.", pending)
             if pending.verdict == "confirm" and plain in YES:
                 if pending.needs_person(self._agent.rules) and not by_person:
                     return Turn("Only a person at a terminal can agree to this call; nothing was called.", pending)
-                return self._told(await self._agent.carry_out(pending, agreed=True))
+                return await self._told(await self._agent.carry_out(pending, agreed=True))
             if (answered := await self._answered(pending, said)) is not None:
                 return await self._next(answered)
+        self._run = None
+        if (plan := await self._planned(said)) is not None:
+            self._run = Run(self._agent, plan, self._shown)
+            turn = await self._go_on(self._run)
+            return replace(turn, plan=plan)
         return await self._next(await self._understood(said, pending or self._last))
+
+    @property
+    def _shown(self) -> tuple[str, list[Any]]:
+        return self._noun, self._items
+
+    async def _planned(self, said: str) -> Plan | None:
+        """Return the plan for an instruction of several calls; None if it is one call."""
+        found = find_reference(said)
+        plan = await make_plan(self._agent, said, self._shown)
+        several = len(plan.steps) > 1 or (found is not None and found.many and bool(plan.steps[0].binds))
+        return plan if several else None
+
+    async def _go_on(self, run: Run) -> Turn:
+        """Carry out the steps of a plan up to one that a person has to answer."""
+        if run.plan.verdict in ("none", "refuse"):
+            self._run = None
+            return Turn("; ".join((*run.plan.reasons, *run.plan.objections())))
+        try:
+            decided = await run.next()
+        except UnclearError as error:
+            self._run = None
+            return Turn(run.describe(str(error)))
+        if decided is None:
+            self._run = None
+            return Turn("", acted=run.done[-1] if run.done else None)
+        return await self._next(decided)
+
+    def _ended(self, why: str, pending: Decision) -> Turn | None:
+        """End the plan that is being carried out; None without one."""
+        run, self._run = self._run, None
+        return None if run is None else Turn(run.describe(why), pending)
 
     async def _answered(self, pending: Decision, said: str) -> Decision | None:
         """Return the decision with an answer to its question; None if the text is something else."""
         if pending.is_open:
-            number = _ordinal(said, len(pending.candidates))
-            answer = said if number is None else str(number + 1)
+            found = find_reference(said)
+            answer = (
+                said if found is None or found.kind != "number" else str(found.number % len(pending.candidates) + 1)
+            )
             decided = await self._agent.answer(pending, answer)
             return decided if decided.place is not pending.place or decided.chosen else None
         if pending.verdict != "ask":
@@ -100,7 +133,8 @@ class Conversation:
     async def _understood(self, said: str, before: Decision | None) -> Decision:
         """Return the decision for a new instruction, or for a change of the one before."""
         # "book the second one" is about a room if rooms were shown.
-        about = said if _ordinal(said, len(self._items)) is None else _ORDINAL.sub(self._noun, said, count=1)
+        found = find_reference(said) if self._items else None
+        about = said if found is None else substitute(said, self._noun, found)
         fresh = await self._agent.decide(about)
         follows = _FOLLOWING.match(said) is not None or not head_verbs(said)
         if before is not None and before.place is not None and follows:
@@ -130,20 +164,17 @@ class Conversation:
 
     def _pick(self, said: str, decided: Decision) -> dict[str, Argument]:
         """Return the members of an item of the last list as arguments: "book the second one"."""
-        number = _ordinal(said, len(self._items))
-        if number is None or decided.place is None:
+        found = find_reference(said) if self._items else None
+        if found is None or decided.place is None:
             return {}
-        item = self._items[number]
+        try:
+            (item, *others), which = choose_items(self._items, found)
+        except UnclearError:
+            return {}
         properties = decided.place.endpoint.input_schema.get("properties")
         names = list(properties) if isinstance(properties, Mapping) else []
-        reason = f"of number {number + 1} of the last answer"
-        if not isinstance(item, Mapping):
-            return {names[0]: Argument(names[0], item, None, 0.9, reason)} if len(names) == 1 else {}
-        resource = decided.place.endpoint.path.strip("/").partition("/")[0].removesuffix("s")
-        named = {name: name for name in names if name in item}
-        if "id" in item and f"{resource}_id" in names:
-            named.setdefault(f"{resource}_id", "id")
-        return {name: Argument(name, item[key], None, 0.9, reason) for name, key in named.items()}
+        named = {name: name for name in names}
+        return {} if others else bind(item, self._noun, decided.place, named, f"of {which}", same=True)
 
     async def _next(self, decided: Decision) -> Turn:
         """Call if nothing stands against it, else ask."""
@@ -156,37 +187,29 @@ class Conversation:
             self._open = decided
             needs = decided.needs_person(self._agent.rules)
             return Turn(describe_call(decided, self._agent.service_map), decided, needs_person=needs)
-        return self._told(await self._agent.carry_out(decided))
+        return await self._told(await self._agent.carry_out(decided))
 
-    def _told(self, acted: Acted) -> Turn:
-        """Remember what came back, and what is open now."""
+    async def _told(self, acted: Acted) -> Turn:
+        """Remember what came back, and what is open now; go on with the plan."""
         if acted.state in ("open", "declined") and acted.decision.verdict in ("ask", "confirm"):
             self._open = acted.decision
-        if items := _list_in(acted.output):
-            self._items = items[:_MOST_ITEMS]
-            self._noun = _noun_of(acted.output, acted.decision)
-        return Turn(acted.message, acted.decision, acted)
+        name, items = items_in(acted.output)
+        if isinstance(acted.output, list) or name:
+            self._items = items or self._items
+            self._noun = _noun_of(name, acted.decision) if items else self._noun
+        if self._run is None:
+            return Turn(acted.message, acted.decision, acted)
+        self._run.record(acted)
+        if self._open is not None:
+            return Turn(acted.message, acted.decision, acted)
+        if not acted.ok:
+            ended = self._ended(acted.message or acted.state, acted.decision)
+            return Turn(ended.text if ended else "", acted.decision, acted)
+        turn = await self._go_on(self._run)
+        return turn if turn.acted is acted else replace(turn, before=(acted, *turn.before))
 
 
-def _ordinal(said: str, count: int) -> int | None:
-    found = _ORDINAL.search(said)
-    if found is not None and count:
-        number = count - 1 if found[1].lower() == "last" else _ORDINALS[found[1].lower()]
-        return number if number < count else None
-    digits = re.fullmatch(r"(?:number |no\. ?|#)?(\d{1,4})", said, re.IGNORECASE)
-    return int(digits[1]) - 1 if digits and 0 < int(digits[1]) <= count else None
-
-
-def _noun_of(output: Any, decided: Decision) -> str:
+def _noun_of(name: str, decided: Decision) -> str:
     """Return what the items of a list are: by the name of the list, else by the path."""
-    names = [name for name, one in output.items() if isinstance(one, list)] if isinstance(output, Mapping) else []
     path = "" if decided.place is None else decided.place.endpoint.path.strip("/").partition("/")[0]
-    return singular((names or [path])[0].replace("_", " ").replace("-", " ")) or "one"
-
-
-def _list_in(output: Any) -> list[Any]:
-    """Return the list that an output is, or its only list of objects."""
-    if isinstance(output, list):
-        return output
-    lists = [one for one in output.values() if isinstance(one, list) and one] if isinstance(output, Mapping) else []
-    return lists[0] if len(lists) == 1 else []
+    return singular((name or path).replace("_", " ").replace("-", " ")) or "one"

@@ -28,7 +28,8 @@ from bespeak.text.source.pointer import unescaped
 Verdict = Literal["call", "confirm", "ask", "refuse", "none"]
 _CLOSE: Final = 0.9  # share of the best score from which another endpoint may be meant, whatever the confidence
 _NEAR: Final = 0.5  # share of the best confidence from which another endpoint may be meant
-_SEEN: Final = 4_000  # characters of an instruction that are read
+SEEN: Final = 4_000  # characters of an instruction that are read
+MOST_QUESTIONS: Final = 20  # questions about one instruction
 _GRAVE: Final = frozenset(
     (
         *("purge", "erase", "wipe", "destroy", "delete", "drop", "truncate", "terminate", "shred", "expunge", "revoke"),
@@ -97,12 +98,18 @@ class Decision:
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()  # deprecations and doubts about the contract
     chosen: bool = False  # True if the user has chosen the endpoint
+    whole: str = ""  # instruction that this one is a clause of; empty if it is all
 
     def needs_person(self, rules: ActingRules) -> bool:
         """Return True if only a person may agree to the call, and no option."""
         key = "" if self.place is None else str(self.place.endpoint)
         grave = self.effect == "irreversible" and key not in rules.allow
-        return grave or is_override(self.instruction) or bool(self.place is not None and self.place.doubt)
+        return grave or self.overrides or bool(self.place is not None and self.place.doubt)
+
+    @property
+    def overrides(self) -> bool:
+        """True if the instruction tells an agent to leave its rules."""
+        return is_override(self.whole or self.instruction)
 
     @property
     def values(self) -> dict[str, Any]:
@@ -164,7 +171,7 @@ def _source(instruction: str, one: Argument) -> str:
 
 def choose(service_map: ServiceMap, instruction: str, rules: ActingRules) -> Decision:
     """Match an instruction to an endpoint; the verdict is `call` if one is meant, else `ask` or `none`."""
-    text = instruction[:_SEEN]
+    text = instruction[:SEEN]
     base = Decision(text, "none")
     if not text.strip():
         return replace(base, reasons=("the instruction is empty",))
@@ -240,6 +247,17 @@ def judge(decided: Decision, found: Arguments, rules: ActingRules, endpoints: Se
     return _release(decided, rules, semantic.confidence_guidance or 0.0)
 
 
+def assume(base: Decision, decided: Decision, later: Iterable[str], rules: ActingRules) -> Decision:
+    """Judge a completed decision as if it had the arguments `later`. `base` is the decision before it was completed."""
+    place, missing = decided.place, tuple(name for name in decided.missing if name not in set(later))
+    if place is None or missing == decided.missing or decided.verdict != "ask" or base.verdict == "ask":
+        return replace(decided, missing=missing)
+    decided = replace(decided, missing=missing, reasons=base.reasons)
+    if missing:
+        return _with(decided, "ask", f"needed and not said: {', '.join(missing)}")
+    return _release(decided, rules, place.endpoint.semantic.confidence_guidance or 0.0)
+
+
 def _release(decided: Decision, rules: ActingRules, guidance: float) -> Decision:
     """Decide whether a complete call may be made without asking anybody (AGIS 6.2, 13)."""
     place, effect = decided.place, decided.effect
@@ -262,7 +280,7 @@ def _release(decided: Decision, rules: ActingRules, guidance: float) -> Decision
         reasons.append(f"no argument takes {', '.join(map(brief, decided.unused))}")
     if not place.endpoint.reviewed:
         reasons.append("nobody has reviewed this contract")
-    if is_override(decided.instruction):
+    if decided.overrides:
         reasons.append("the instruction tells an agent to leave its rules, which changes none of them")
     if reasons:
         return _with(decided, "confirm", *reasons)

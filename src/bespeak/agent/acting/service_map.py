@@ -22,7 +22,7 @@ from bespeak.documents.adoption.sanitizer import plain_text
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.errors import BespeakError
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
 from bespeak.text.source.pointer import pointer
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ MOST_ENDPOINTS: Final = 20_000  # endpoints of one map
 _MOST_FINDINGS: Final = 100
 _LONGEST_TEXT: Final = 500  # AGIS 13: characters of an intent or an outcome that are read
 _NAME: Final = re.compile(r"[^a-z0-9]+")
-SCHEMA: Final = Rule("J610", "unusable-schema", "MUST", "AGIS 13")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +239,9 @@ def _validate(endpoints: Sequence[Endpoint], manifest: ManifestDocument, version
 def _check_schemas(endpoint: Endpoint) -> Iterator[Diagnostic]:
     for name in ("input_schema", "output_schema"):
         if isinstance(fault := compile_schema(getattr(endpoint, name)), Fault):
-            yield SCHEMA.at(endpoint, pointer((name,)), f"the schema cannot be used: {fault.message}")
+            from bespeak.checks.lint.rules.schema import INVALID  # noqa: PLC0415 - only for contracts with such a fault
+
+            yield INVALID.at(endpoint, pointer((name,)), f"the schema cannot be used: {fault.message}")
 
 
 def _namespace(client: ServiceClient, manifest: ManifestDocument) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Self
 from bespeak.agent.acting.agent import Acted, ActingAgent
 from bespeak.agent.acting.decision import Decision
 from bespeak.agent.acting.service_map import Candidate, ServiceMap
+from bespeak.agent.acting.steps import Carried, Plan
 from bespeak.agent.client.synchronous import LoopThread
 
 
@@ -48,8 +49,16 @@ class BlockingAgent:
         """Return what an instruction means and whether it may be called. Nothing is called."""
         return self._loop.run(self._agent.decide(instruction, **options))
 
-    def act(self, instruction: str) -> Acted:
-        """Decide, ask what is missing, ask for agreement where it is needed, and call."""
+    def plan(self, instruction: str) -> Plan:
+        """Return the steps of an instruction, each decided like an instruction of its own. Nothing is called."""
+        return self._loop.run(self._agent.plan(instruction))
+
+    def carry_out_plan(self, plan: Plan) -> Carried:
+        """Carry out a plan step by step, until the first that is not carried out."""
+        return self._loop.run(self._agent.carry_out_plan(plan))
+
+    def act(self, instruction: str) -> Acted | Carried:
+        """Decide, ask what is missing, ask for agreement where it is needed, and call: `Carried` for several steps."""
         return self._loop.run(self._agent.act(instruction))
 
     def carry_out(self, decided: Decision, *, agreed: bool = False) -> Acted:

@@ -80,8 +80,13 @@ def find_arguments(
     reading, pairs = weigh(instruction, slots, own, now=now, order=order)
     chosen, doubtful = _assign(reading, slots, pairs)
     found = {slots[number].name: _argument(slots[number], parts, reading) for number, parts in chosen.items()}
-    offered = {slots[number].name: _argument(slots[number], [pair], reading) for number, pair in doubtful.items()}
+    _end_period(reading, slots, pairs, found)
     _end_stay(reading, slots, found)
+    offered = {
+        slots[number].name: _argument(slots[number], [pair], reading)
+        for number, pair in doubtful.items()
+        if slots[number].name not in found
+    }
     # A literal dot in a name of the contract would be taken for a member; such a name is not filled.
     faults = find_faults(endpoint, nest({name: one.value for name, one in found.items()}))
     _order_ends(slots, found, faults)
@@ -264,6 +269,24 @@ def _reason(slot: Slot, pair: Pair, reading: Reading) -> str:
     if behind and any(word in slot.words for word in stems(behind)):
         return f'{kind} before "{behind}"'
     return f'{kind} after "{before}"' if before else f"{kind} at the beginning"
+
+
+def _end_period(reading: Reading, slots: Sequence[Slot], pairs: Sequence[Pair], found: dict[str, Argument]) -> None:
+    """Fill both ends of a period that is said in one word: "next weekend" has a first and a last day."""
+    numbers = {slot.edge: number for number, slot in enumerate(slots) if slot.family == "date" and not slot.many}
+    periods: dict[tuple[int, int], dict[str, Pair]] = {}
+    for pair in pairs:
+        one = pair.candidate
+        if one.edge and pair.slot == numbers.get(one.edge) and not pair.fault:
+            periods.setdefault((one.start, one.end), {})[one.edge] = pair
+    for span, ends in periods.items():
+        filled = [found[name] for name in (slots[pair.slot].name for pair in ends.values()) if name in found]
+        sure = max(pair.confidence for pair in ends.values())
+        if len(ends) == 2 and sure >= OFFER and all(one.span == span for one in filled):
+            for pair in ends.values():
+                likely = pair._replace(confidence=max(FILL, sure))
+                found.setdefault(slots[pair.slot].name, _argument(slots[pair.slot], [likely], reading))
+            return
 
 
 def _end_stay(reading: Reading, slots: Sequence[Slot], found: dict[str, Argument]) -> None:

@@ -373,5 +373,8 @@ def _nothing(discovered: Discovered) -> NothingDiscoveredError | UnreachableErro
         said = [finding.message for finding in discovered.findings if finding.severity != "info"]
         reason = f" {said[0][:1].upper()}{said[0][1:]}." if said else ""
         looked = ", ".join(dict.fromkeys(step.url for step in discovered.steps))
-        message = f"has no callable service.{reason} Checked {looked}."
+        address = discovered.address
+        is_mcp = str(address).rstrip("/").endswith(("/mcp", "/sse"))
+        advice = f" For an MCP server run `bespeak import mcp {address} -o tools` and use `tools`." if is_mcp else ""
+        message = f"has no callable service.{reason} Checked {looked}.{advice}"
     return NothingDiscoveredError(f"{discovered.address} {message}", discovered)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bespeak.agent.acting.conversation import Turn
     from bespeak.agent.acting.decision import ActingRules, Decision
     from bespeak.agent.acting.service_map import Place
+    from bespeak.agent.acting.steps import Carried, Plan
     from bespeak.runtime.bindings.language_model import LanguageModelSettings
 
 _OPTIONS: Final = (
@@ -55,7 +56,8 @@ def ask(*, targets: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool, **
 
     Shows the endpoint that serves it and the arguments with the words they come from. Asks for what is missing. Asks
     a person at the terminal before anything that cannot be undone, whatever the service says of it; --yes agrees to
-    such a call only if the file of --rules allows it.
+    such a call only if the file of --rules allows it. "find a room and book the cheapest" becomes a plan of two steps,
+    which is shown before its first call and ends with the first call that is not made.
     The exit code is 0 if the call was made, or is only shown, and 1 if it was refused or needs an answer.
 
     Examples:
@@ -63,6 +65,7 @@ def ask(*, targets: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool, **
     \b
     bespeak ask agtp://127.0.0.1 "which rooms for two are free tomorrow?" --dry-run
     bespeak ask hotel/ restaurant/ "book a table for two on Friday at seven" --explain
+    bespeak ask agtp://127.0.0.1 "find a room for two and book the cheapest" --dry-run
     bespeak ask agtp://127.0.0.1 "cancel reservation 12" --json --now 2026-11-20T09:00:00+01:00
     """
     check_text(*targets)
@@ -72,24 +75,30 @@ def ask(*, targets: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool, **
     explain = options.pop("explain")
 
     async def run() -> int:
+        from bespeak.agent.acting.steps import Carried  # noqa: PLC0415 - the help does without
+
         async with _open(services, options, yes=yes) as agent:
-            decided = await agent.decide(instruction)
+            plan = await agent.plan(instruction)
             if dry_run:
-                explained = {"explanation": decided.explain()} if explain else {}
                 if as_json:
-                    print_json({**decided.to_json(), **explained})
+                    print_json({**plan.to_json(), **({"explanation": plan.explain()} if explain else {})})
                 else:
-                    _print(_describe(decided, explain=explain), aside=False)
-                return 1 if decided.verdict in ("none", "refuse") else 0
+                    _print(_describe_plan(plan, explain=explain), aside=False)
+                return 1 if plan.verdict in ("none", "refuse") else 0
             if not as_json:
-                _print(_describe(decided, explain=explain))
-            acted = await agent.carry_out(decided)
-            if as_json:
-                explained = {"explanation": acted.decision.explain()} if explain else {}
-                print_json({**acted.to_json(), **explained})
+                _print(_describe_plan(plan, explain=explain))
+            if len(plan.steps) == 1:
+                done: Acted | Carried = await agent.carry_out(plan.steps[0].decision)
             else:
-                _report(acted)
-            return 0 if acted.ok else 1
+                done = await agent.carry_out_plan(plan, (lambda acted: None) if as_json else _report)
+            if as_json:
+                explained = done.plan if isinstance(done, Carried) else done.decision
+                print_json({**done.to_json(), **({"explanation": explained.explain()} if explain else {})})
+            elif not isinstance(done, Carried):
+                _report(done)
+            elif not done.ok:
+                _print([line((done.state, "bold red"), f"  {done.message}")])
+            return 0 if done.ok else 1
 
     return asyncio.run(run())
 
@@ -243,6 +252,21 @@ def _read_rules(path: Path | None) -> tuple[ActingRules, LanguageModelSettings |
     return values["rules"], values.get("language_model")
 
 
+def _describe_plan(plan: Plan, *, explain: bool) -> Iterator[Text]:
+    """Yield each step, and what it takes from the steps before it."""
+    if len(plan.steps) == 1:
+        yield from _describe(plan.steps[0].decision, explain=explain)
+        return
+    if explain:
+        yield from map(line, plan.explain())
+        return
+    for number, step in enumerate(plan.steps, 1):
+        yield line((f'step {number} of {len(plan.steps)}  "{step.decision.instruction}"', "dim"))
+        yield from _describe(step.decision, explain=False)
+        yield from (line(f"  {bound}") for bound in step.bound())
+    yield from (line((reason, "yellow")) for reason in plan.reasons)
+
+
 def _describe(decided: Decision, *, explain: bool) -> Iterator[Text]:
     """Yield the match, the arguments with their words, and what is missing."""
     if explain:
@@ -276,7 +300,11 @@ def _report(acted: Acted) -> None:
 
 
 def _show_turn(turn: Turn, *, explain: bool) -> None:
-    if turn.decision is not None:
+    if turn.plan is not None:
+        _print(_describe_plan(turn.plan, explain=explain))
+    for earlier in turn.before:
+        _report(earlier)
+    if turn.decision is not None and (turn.plan is None or turn.acted is None):
         _print(_describe(turn.decision, explain=explain))
     if turn.acted is not None:
         _report(turn.acted)

@@ -73,6 +73,28 @@ def show(verb: str, reference: str, as_json: bool) -> None:
     print_result(data, _show_lines(found, chosen.version, embedded=embedded), as_json=as_json)
 
 
+@catalog.command()
+@click.argument("word")
+@_version_option
+@json_option
+def search(word: str, reference: str, as_json: bool) -> None:
+    """Find verbs by the meaning of WORD: a verb, a noun or a sentence in quotes.
+
+    \b
+    Examples:
+    bespeak catalog search erase
+    bespeak catalog search "calls a meeting off"
+    """
+    chosen = _open(reference)
+    found = chosen.search(word)
+    print_result(
+        {"version": chosen.version, "verbs": [verb.to_json() for verb in found]}, _list_lines(found), as_json=as_json
+    )
+    if not found:
+        click.echo(f"No verb of catalog {chosen.version} means {word[:40]!r}. See `bespeak catalog list`.", err=True)
+        click.get_current_context().exit(EXIT_REFUSED)
+
+
 def _open(reference: str) -> Catalog:
     chosen, findings = open_catalog(reference)
     print_findings(findings)
@@ -118,7 +140,7 @@ def _unknown(text: str, chosen: Catalog) -> str:
     if elsewhere:
         return f"{message} It is in {', '.join(elsewhere)}."
     near = chosen.suggest(text)
-    return f"{message} Did you mean {' or '.join(near)}?" if near else f"{message} See `bespeak catalog list`."
+    return f"{message} Did you mean {' or '.join(near)}?" if near else f"{message} Try `bespeak catalog search`."
 
 
 _HEADINGS: Final = {

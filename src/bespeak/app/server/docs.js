@@ -24,7 +24,7 @@ async function load() {
 }
 
 function show(rows, most) {
-  found.replaceChildren(...rows.slice(0, most).map(([method, path, intent, impact]) => {
+  found.firstElementChild.replaceChildren(...rows.slice(0, most).map(([method, path, intent, impact]) => {
     const item = document.createElement("li");
     const place = (method + path).split("/").map(encodeURIComponent).join("/");
     const link = element("a", "", { href: `${docs}/${place}` });

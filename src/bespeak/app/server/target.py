@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _NOTHING: Final = (None, "", ())  # values that say nothing
 _NOBODY: Final = ServerIdentity(server_id="", operator=UNSPECIFIED, contact="")
+_COMMAND: Final = re.compile(
+    r"\S*\b(?:python[\d.]*|uv|uvx|node|npx|docker|deno|bun|bunx)(?:\.exe)?\s+\S"
+)  # of a server
 _ADDRESS: Final = re.compile(r"[A-Za-z0-9.-]+:[0-9]+")  # an address without its scheme
 
 
@@ -81,6 +84,8 @@ def load_target(text: str) -> Target:
     if names_attribute(text) and all(part.isidentifier() for part in place.split(".")):
         return _load_configured(text, Path.cwd(), text)
     advice = f"; the address of a service is agtp://{text}" if _ADDRESS.fullmatch(text) else ""
+    if _COMMAND.match(text):
+        advice = f"; for an MCP server run `bespeak import mcp {text!r} -o tools` and use `tools`"
     # A name without a suffix may also have been meant as a module; the advice covers both.
     missing = "" if not text or is_there(path) else f"; there is no file or folder {brief(place)} here"
     raise ConfigError(

@@ -27,7 +27,7 @@ from bespeak.text.reading.rules import MISSING_KEY
 from bespeak.text.reading.table import Findings, Table, as_list, as_mapping
 from bespeak.text.source.pointer import child
 from bespeak.text.source.python_tree import PythonSource, PythonTree
-from bespeak.text.source.tree import Location, Span, Tree, plain
+from bespeak.text.source.tree import Location, Span, Tree, plain, without_collections
 
 
 def read_subject(text: str, file: str, kind: Kind | None = None) -> Subject | Diagnostic:
@@ -192,13 +192,14 @@ def check_text(
     text: str, file: str, context: LintContext, kind: Kind | None = None, *, most: int | None = _MOST
 ) -> Checked:
     """Check a text; return at most `most` findings. Never raises."""
-    try:
-        subject = read_subject(text, file, kind)
-    except Exception as error:  # noqa: BLE001 - one document must not stop the others
-        return Checked((failed_document("reading the document", error, file),))
-    if isinstance(subject, Diagnostic):
-        return Checked((subject,))
-    return Checked(tuple(check(subject, context, most=most)), subject)
+    with without_collections():  # those of a large document cost as much as the passes
+        try:
+            subject = read_subject(text, file, kind)
+        except Exception as error:  # noqa: BLE001 - one document must not stop the others
+            return Checked((failed_document("reading the document", error, file),))
+        if isinstance(subject, Diagnostic):
+            return Checked((subject,))
+        return Checked(tuple(check(subject, context, most=most)), subject)
 
 
 def check(subject: Subject, context: LintContext, *, most: int | None = _MOST) -> list[Diagnostic]:

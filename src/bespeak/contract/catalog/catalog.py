@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -12,6 +13,10 @@ from bespeak.contract.endpoint import format_warning
 
 _LONGEST: Final = 40  # limit of a text's length; a longer one is not a typo
 _SHORTEST_STEM: Final = 4
+_LONGEST_SEARCH: Final = 300
+_MOST_FOUND: Final = 10
+_USUAL_WORD: Final = 10  # a word in more than one of so many descriptions says nothing
+_WORD: Final = re.compile(r"[a-z]{3,}")
 
 
 class NearWords:
@@ -41,11 +46,16 @@ class NearWords:
 
 
 def _is_slip(text: str, word: str) -> bool:
-    """Return True if one letter is added, missing or wrong, or two are swapped: ERASE is not a slip of LEASE."""
+    """Return True if one letter is added, missing or wrong, or two are swapped: ERASE is not a slip of LEASE.
+
+    A text with another first letter is another word, as CEASE is.
+    """
     if len(text) != len(word):
         return True
     wrong = [at for at in range(len(text)) if text[at] != word[at]]
-    return len(wrong) < 2 or (len(wrong) == 2 and text[wrong[0]] == word[wrong[1]] and text[wrong[1]] == word[wrong[0]])
+    if len(wrong) < 2:
+        return wrong != [0]
+    return len(wrong) == 2 and text[wrong[0]] == word[wrong[1]] and text[wrong[1]] == word[wrong[0]]
 
 
 def _rests(word: str) -> Iterator[str]:
@@ -121,20 +131,44 @@ class Catalog:
         A verb of English is not a typo: it leads to verbs that mean the same, if there are any. Loads English.
         """
         unknown = method.upper() not in self.legacy and len(method) <= _LONGEST
-        meant = _mean_alike(method.lower(), self.names) if unknown else ()
+        meant = _mean_alike(method.lower(), self.names) if unknown and method.upper() not in self.names else ()
         return list(meant) or self.near(method)
+
+    def search(self, text: str) -> list[Verb]:
+        """Return verbs that mean what a verb, noun or sentence says, best first, then verbs described by its words.
+
+        Loads English.
+        """
+        wanted = text[:_LONGEST_SEARCH].strip().lower()
+        legacy = self.legacy.get(wanted.upper())
+        named = (wanted.upper(), legacy.preferred if legacy else "")
+        meant, half = _mean_alike(wanted, self.names, _MOST_FOUND), _MOST_FOUND // 2
+        found = dict.fromkeys((*named, *meant[:half], *self._described(wanted)[:half], *meant))
+        return [self.verbs[name] for name in found if name in self.verbs][:_MOST_FOUND]
+
+    def _described(self, text: str) -> list[str]:
+        """Return the verbs whose descriptions have words of a text, those with rare words first."""
+        told = {name: {*_WORD.findall(verb.description.lower())} for name, verb in self.verbs.items()}
+        uses = Counter(word for words in told.values() for word in words)
+        asked = {word for word in _WORD.findall(text) if uses[word] * _USUAL_WORD <= len(told)}
+        scores = {name: sum(1 / uses[word] for word in words & asked) for name, words in told.items()}
+        return sorted((name for name in scores if scores[name]), key=lambda name: (-scores[name], name))
 
     def verbs_in(self, category: str) -> list[Verb]:
         return [verb for verb in self.verbs.values() if category in verb.categories]
 
 
 @lru_cache(maxsize=4096)
-def _mean_alike(verb: str, names: frozenset[str]) -> tuple[str, ...]:
+def _mean_alike(text: str, names: frozenset[str], most: int = 3) -> tuple[str, ...]:
     from bespeak.text.language.consistency import fitting_verbs  # noqa: PLC0415 - servers do without English
-    from bespeak.text.language.lexicon import lexicon  # noqa: PLC0415
+    from bespeak.text.language.lexicon import lexicon, meanings  # noqa: PLC0415
+    from bespeak.text.language.verb_form import lemmas  # noqa: PLC0415
 
-    known = verb in lexicon().verbs and verb.upper() not in names
-    return fitting_verbs(f"{verb.capitalize()} the item.", sorted(names)) if known else ()
+    if " " in text:
+        return fitting_verbs(text, sorted(names), most)
+    forms = [text, *(lemma.verb for lemma in lemmas(text)), meanings().verb_of(text)]
+    verb = next((form for form in forms if form in lexicon().verbs), None)
+    return fitting_verbs(f"{verb.capitalize()} the item.", sorted(names), most) if verb else ()
 
 
 _VERSION = re.compile(r"(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(?:[-+][0-9A-Za-z.+-]{1,64})?")

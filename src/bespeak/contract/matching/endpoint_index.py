@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_route import as_text
-from bespeak.contract.matching.calibration import FLOOR, Signals, confidence
-from bespeak.contract.matching.needs import Need, read_need
+from bespeak.contract.matching.calibration import FLOOR, TIE, Signals, confidence
+from bespeak.contract.matching.needs import Need, is_value, read_need
 from bespeak.contract.matching.text_index import Field, TextIndex, hits, read_fields
 from bespeak.contract.matching.vectors import SMALL, Backend, VectorIndex, usual_backend
 from bespeak.text.identifiers import apart
@@ -83,6 +83,7 @@ class _Weighed:
     places: Sequence[int]  # texts that may be meant, in no order
     words: Mapping[int, float]
     most: float
+    terms: int  # words of the need that say with what
     cosines: Sequence[float]
     fits: Mapping[str, float]
 
@@ -115,6 +116,10 @@ class EndpointIndex:
         self._places: dict[str, list[int]] = {}
         for place, method in enumerate(self._methods):
             self._places.setdefault(method, []).append(place)
+        at = {one.key: place for place, one in enumerate(endpoints)}
+        gone = ((place, one.deprecated) for place, one in enumerate(endpoints) if one.deprecated is not None)
+        named = ((place, (one.successor_method or "", one.successor_path or "")) for place, one in gone)
+        self._successors = {place: at[key] for place, key in named if at.get(key, place) != place}
         self._backend = backend
 
     @cached_property
@@ -151,15 +156,16 @@ class EndpointIndex:
         sure = confidence(self._vectors.backend.name, self._signals(weighed, best[:_SEEN]))
         if sure < floor:
             return []
-        shares = _share(sure, [weighed.fused[place] for place in best])
+        shares = _share(sure, [weighed.fused[place] for place in best], weighed.top)
         return [
             Match(place, weighed.score(place), share, self._evidence(weighed, place))
             for place, share in zip(best[:limit], shares, strict=False)
         ]
 
     def _weigh(self, need: Need) -> _Weighed:
-        size, most = len(self._documents), self._words.most(need.terms)
-        words = self._words.scores(need.terms)
+        said = [term for term in need.terms if self._words.has(term) or not is_value(term)]
+        size, most = len(self._documents), self._words.most(said)
+        words = self._words.scores(said)
         cosines = self._vectors.cosines(need.text) if need.terms and size else [0.0] * size
         fits = {method: _fit(method, need.verbs) for method in self._places}
         shares = [score / most for score in words.values()] if most else []
@@ -177,16 +183,23 @@ class EndpointIndex:
                     fused[place] += added
         for place, score in words.items():
             fused[place] += unit_words * score
+        for place, successor in self._successors.items():
+            # What speaks for a deprecated endpoint speaks for the one that replaces it.
+            fused[successor], fused[place] = sorted((fused[place], fused[successor]), reverse=True)
+            cosines[successor] = max(cosines[successor], cosines[place])
+            if place in words:
+                words[successor] = max(words.get(successor, 0.0), words[place])
         found = set(range(size)) if need.terms else set()
         for method in fits:
             if need.asks and _undoes(method, need):
                 found.difference_update(self._places[method])
         top = unit_cosine + unit_words * most + unit_verb * (1.0 - _NEUTRAL)
-        return _Weighed(need, fused, top or 1.0, list(found), words, most, cosines, fits)
+        return _Weighed(need, fused, top or 1.0, list(found), words, most, len(said), cosines, fits)
 
     def _signals(self, weighed: _Weighed, best: Sequence[int]) -> Signals:
-        first, *others = best
-        cover = [weighed.words.get(place, 0.0) / (weighed.most or 1.0) for place in best]
+        first = best[0]
+        others = [place for place in best[1:] if self._successors.get(place) != first]
+        cover = [weighed.words.get(place, 0.0) / (weighed.most or 1.0) for place in (first, *others)]
         return Signals(
             cosine=weighed.cosines[first],
             cosine_margin=weighed.cosines[first] - max((weighed.cosines[one] for one in others), default=0.0),
@@ -194,10 +207,11 @@ class EndpointIndex:
             words_margin=cover[0] - max(cover[1:], default=0.0),
             verb=self._verb(weighed, first),
             margin=weighed.fused[first] - weighed.fused[others[0]] if others else 2.0,
+            lead=(weighed.fused[first] - weighed.fused[others[0]]) / weighed.top if others else 1.0,
             score=weighed.fused[first] / weighed.top,
-            terms=len(weighed.need.terms),
+            terms=weighed.terms,
             size=len(self._documents),
-            doubtful=weighed.need.refers or self._is_contrary(weighed, first),
+            doubtful=weighed.need.refers or self._is_contrary(weighed, first) or self._is_far(weighed, first),
         )
 
     def _is_contrary(self, weighed: _Weighed, place: int) -> bool:
@@ -205,6 +219,10 @@ class EndpointIndex:
         if self._verb(weighed, place) > _CONTRARY:
             return False
         return _removes(self._methods[place]) or any(map(_removes, weighed.need.verbs))
+
+    def _is_far(self, weighed: _Weighed, place: int) -> bool:
+        """Return True if neither words nor meanings have anything in common."""
+        return place not in weighed.words and weighed.cosines[place] < self._vectors.backend.apart
 
     def _verb(self, weighed: _Weighed, place: int) -> float:
         return weighed.fits[self._methods[place]] if place < len(self._methods) else _NEUTRAL
@@ -236,12 +254,18 @@ def _deviation(values: Sequence[float], size: int) -> float:
     return math.sqrt(max(squares - mean * mean, 0.0))
 
 
-def _share(sure: float, fused: Sequence[float]) -> list[float]:
-    """Return the confidence of each match: the others share what the first one leaves, by their distance."""
+def _share(sure: float, fused: Sequence[float], top: float) -> list[float]:
+    """Return the confidence of each match: the others share what the first one leaves, by their distance.
+
+    Those for which as much speaks as for the first one are as likely.
+    """
     odds = [math.exp(min(one - fused[0], 0.0)) for one in fused[1:]]
     rest = sum(odds)
     left = [min((1.0 - sure) * one / (rest + 1.0), sure) for one in odds]
-    return [round(one, 4) for one in (sure, *left)]
+    equal = [sure * math.exp(min(one - fused[0], 0.0) / top / TIE) for one in fused[1:]]
+    left = [max(pair) for pair in zip(left, equal, strict=True)]
+    whole = sum(left)
+    return [round(one, 4) for one in (sure, *(one * min((1.0 - sure) / (whole or 1.0), 1.0) for one in left))]
 
 
 @lru_cache(maxsize=8192)

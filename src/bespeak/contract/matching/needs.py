@@ -49,6 +49,23 @@ _QUESTION: Final = re.compile(
 )
 
 
+_VALUES: Final = frozenset(
+    stem(word)
+    for word in re.findall(
+        r"\w+",
+        "one two three four five six seven eight nine ten eleven twelve hundred thousand next last today tonight "
+        "tomorrow yesterday morning noon afternoon evening night midnight day week weekend month year person people "
+        "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+        "september october november december",
+    )
+)
+
+
+def is_value(term: str) -> bool:
+    """Return True if a term is a number or a time, which are said for arguments rather than for an endpoint."""
+    return term in _VALUES or term[0].isdigit()
+
+
 _REFERRING: Final = word_set("it that this them those these one ones first second third last same again more")
 
 

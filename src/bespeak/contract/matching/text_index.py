@@ -52,6 +52,10 @@ class TextIndex:
         top = WEIGHTS[0] / (1.0 - _LENGTH + _LENGTH)
         self._top = top / (top + _SATURATION)
 
+    def has(self, term: str) -> bool:
+        """Return True if a text has a term."""
+        return term in self._postings
+
     def rarity(self, term: str) -> float:
         """Return how much a term says: the fewer texts have it, the more."""
         having = len(self._postings.get(term, ()))

@@ -21,9 +21,10 @@ class Backend(NamedTuple):
     embed: Embed
     near: float = 0.2  # cosine from which two texts have something to do with each other
     beside: float = 0.2  # weight of shared words beside the vectors
+    apart: float = 0.2  # cosine below which texts that share no word are not meant by each other
 
 
-WORDS: Final = Backend("words", word_vectors.embed, beside=0.5)
+WORDS: Final = Backend("words", word_vectors.embed, beside=0.5, apart=0.4)
 SMALL: Final = 1_000  # endpoints for which a model of sentences is fast enough: it takes 5 to 10 ms for each
 
 

@@ -95,7 +95,7 @@ async def show_one(request: panels.PanelRequest) -> list[panels.Block] | None:
     if stored is not None:
         assert stored.recipe is not None, "every synthesis has its recipe"
         blocks.insert(2, _draw(stored.recipe, f"{row.method} {row.path}", command))
-        blocks.append(panels.text("Plan", "\n".join(stored.explanation), command))
+        blocks.append(panels.text("Plan in words", "\n".join(stored.explanation), command))
         blocks.append(panels.json_text("Contract", project_endpoint(stored.endpoint), command))
     elif refusal:
         blocks.append(panels.json_text("Refusal", refusal, command))

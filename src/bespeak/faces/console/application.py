@@ -28,6 +28,7 @@ ACT_SCOPE: Final = "console:act"
 _MOST_BODY: Final = 1024 * 1024
 _MOST_FIELDS: Final = 20
 _JSON: Final = "application/json"
+_REPORTS_PER_LOOK: Final = 8  # so that a watcher is admitted again every two seconds
 _SAME_SITE: Final = ("same-origin", "none")  # what browsers say of requests by the page itself, or by a person
 
 
@@ -73,8 +74,13 @@ class Access:
         may_act = caller is None or not caller.principal.scopes.missing((ACT_SCOPE,))
         return ["read", "act"] if may_act else ["read"]
 
-    async def admit(self, scope: Scope, headers: Mapping[str, str], wanted: str) -> Call | Refused | None:
-        """Return the verified caller, or None for the holder of the token; `wanted` is the scope that is needed."""
+    async def admit(
+        self, scope: Scope, headers: Mapping[str, str], wanted: str, *, again: bool = False
+    ) -> Call | Refused | None:
+        """Return the verified caller, or None for the holder of the token; `wanted` is the scope that is needed.
+
+        A request that is judged `again`, while its answer is under way, is not counted against the rates again.
+        """
         if (refused := self.check_page(headers)) is not None:
             return refused
         if self._token is not None:
@@ -82,7 +88,7 @@ class Access:
                 return None
             message = "The console needs the token of this start; open the link that the command has printed."
             return Refused(status.UNAUTHORIZED, "console-token-wrong", message)
-        found = await self._backend.admit(scope, calls=False)
+        found = await self._backend.admit(scope, calls=again)
         if isinstance(found, Refused):
             return found
         if found.principal.verified is None or found.principal.scopes.missing((wanted,)):
@@ -143,15 +149,14 @@ class ConsoleApplication:
         refused, caller = (admitted, None) if isinstance(admitted, Refused) else (None, admitted)
         method = "POST" if acts or (view is not None and view.asks) else "GET"
         if refused is None and scope["method"] != method:
-            message = f"Use {method} here."
-            refused = Refused(status.METHOD_NOT_ALLOWED, "method-not-allowed", message)
+            refused = _not_allowed(method, f"Use {method} here.")
         if refused is not None:
             return _refuse(refused)
         given = await self._read(scope, headers, receive, has_body=method == "POST")
         if isinstance(given, Refused):
             return _refuse(given)
         if name == "live":
-            return await self._watch(given, receive, send)
+            return await self._watch(scope, headers, given, send)
         assert view is not None, "the mounted paths are those of the views"
         answer = await view.answer(Visit(given, connection_of(scope), headers, caller))
         if isinstance(answer, Fault):
@@ -162,7 +167,7 @@ class ConsoleApplication:
         if (refused := self._access.check_page({**headers, "sec-fetch-site": "none"})) is not None:
             return _refuse(refused)
         if method not in ("GET", "HEAD"):
-            return _refuse(Refused(status.METHOD_NOT_ALLOWED, "method-not-allowed", "A file can only be read."))
+            return _refuse(_not_allowed("GET, HEAD", "A file can only be read."))
         if not name:  # relative addresses on the page begin at the folder
             return HttpResponse(307, [(b"location", b"console/"), (b"content-length", b"0")], b"")
         return self._files[name.removeprefix("/") or "index.html"].answer(headers)
@@ -190,7 +195,9 @@ class ConsoleApplication:
             return Refused(status.BAD_REQUEST, "invalid-body", "The body must be a JSON object.")
         return given
 
-    async def _watch(self, given: Mapping[str, Any], receive: Receive, send: Send) -> HttpResponse | None:
+    async def _watch(
+        self, scope: Scope, headers: Mapping[str, str], given: Mapping[str, Any], send: Send
+    ) -> HttpResponse | None:
         try:
             wanted = msgspec.convert(given, Wanted)
         except msgspec.ValidationError as error:
@@ -201,13 +208,22 @@ class ConsoleApplication:
         async with self._live.watch(wanted) as reports:
             await send({"type": "http.response.start", "status": 200, "headers": head})
             try:
+                number = 0
                 async for report in reports:
+                    number += 1
+                    if number % _REPORTS_PER_LOOK == 0 and await self._has_ended(scope, headers):
+                        break
                     # A comment shows in time that nobody reads any more.
                     event = b": \n\n" if report is None else b"event: exchanges\ndata: %b\n\n" % _encode(report)
                     await send({"type": "http.response.body", "body": event, "more_body": True})
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
             except OSError:
                 return None  # the page has gone
         return None
+
+    async def _has_ended(self, scope: Scope, headers: Mapping[str, str]) -> bool:
+        """Return True if the credential of a watcher is not valid any more: revoked, expired, or of fewer scopes."""
+        return isinstance(await self._access.admit(scope, headers, READ_SCOPE, again=True), Refused)
 
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -227,4 +243,10 @@ def _reply(number: int, content: Any) -> HttpResponse:
 
 def _refuse(refused: Refused) -> HttpResponse:
     number = status.to_http(refused.status, None)
-    return _reply(number, {"error": {"code": refused.code, "message": refused.message, **refused.details}})
+    reply = _reply(number, {"error": {"code": refused.code, "message": refused.message, **refused.details}})
+    more = [(name.lower().encode(), value.encode()) for name, value in refused.headers]
+    return reply._replace(headers=[*reply.headers, *more])
+
+
+def _not_allowed(methods: str, message: str) -> Refused:
+    return Refused(status.METHOD_NOT_ALLOWED, "method-not-allowed", message, headers=(("Allow", methods),))

@@ -17,6 +17,7 @@ from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.exchange.principal import derived_id
 from bespeak.protocol.exchange.refusal import GATES, Fault
 from bespeak.protocol.wire.connection import encode_request, encode_response
+from bespeak.protocol.wire.messages import DEFAULT_LIMITS
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.identity.authority import KEPT_HEADERS
 from bespeak.runtime.route import CATALOG_WARNING, ENDPOINT_WARNING
@@ -87,10 +88,12 @@ async def make_exchange(dispatcher: Dispatcher, asked: Asked, connection: Connec
         sent["Content-Type"] = names.MEDIA_AGTP
     shown = {name: _HIDDEN if name.lower() == names.AUTHORIZATION else value for name, value in sent.items()}
     try:
-        encode_request(asked.method, path, tuple(sent.items()), body)
+        head = len(encode_request(asked.method, path, tuple(sent.items()), body)) - len(body)
         text = encode_request(asked.method, path, tuple(shown.items()), body)
     except LocalProtocolError as error:
         return Fault(str(error))
+    if head > DEFAULT_LIMITS.head:  # no server would read it
+        return Fault(f"The head of a request is at most {DEFAULT_LIMITS.head} bytes; this one has {head}. Shorten it.")
     trail = Trail()
     request = Request(asked.method, path, "", {**headers}, body, connection.seen_as("console"))
     started = perf_counter()

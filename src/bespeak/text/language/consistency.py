@@ -9,10 +9,20 @@ from operator import itemgetter
 from typing import Final, Literal
 
 from bespeak.text.identifiers import spaced
-from bespeak.text.language.head_verb import HeadVerb, Kind, head_verbs, later_verbs
+from bespeak.text.language.head_verb import HeadVerb, Kind, head_verbs, later_verbs, names_deed
 from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.names import with_article, with_s
-from bespeak.text.language.operation_class import CHANGING, PHRASES, Classes, OperationClass, fit, operation_classes
+from bespeak.text.language.operation_class import (
+    CHANGERS,
+    CHANGING,
+    GENERIC,
+    PHRASES,
+    Classes,
+    OperationClass,
+    fit,
+    is_changer,
+    operation_classes,
+)
 from bespeak.text.language.verb_form import classify, lemmas
 
 Consistency = Literal["consistent", "violation", "warning", "unverifiable"]
@@ -58,7 +68,7 @@ def _judge(method: str, intent: str) -> IntentJudgement:
         return _unverifiable("the intent has no verb that says what happens", ours)
     if ours is None:
         return _unverifiable(f"nothing is known about what {method} does", ours)
-    rated = [(score, head) for head in heads if (score := _score(verb, head)) is not None]
+    rated = [(score, head) for head in heads if (score := _score(verb, head, intent)) is not None]
     if not rated:
         return _unverifiable(f'"{intent[heads[0].start : heads[0].end]}" does not say what happens', ours, heads[0])
     score, head = _deciding(verb, ours, rated)
@@ -85,15 +95,19 @@ def _judge(method: str, intent: str) -> IntentJudgement:
     return IntentJudgement(verdict, round(score, 3), head.verb, ours.main, reason)
 
 
-def _score(verb: str, head: HeadVerb) -> float | None:
+def _score(verb: str, head: HeadVerb, intent: str) -> float | None:
     if head.kind == "own":
-        return 1.0 if verb == head.verb or {verb, head.verb} <= _LETTING else None
+        if verb == head.verb or {verb, head.verb} <= _LETTING:
+            return 1.0
+        return _NAMED if meanings().synonymous(verb, head.verb) else None
     if (score := fit(verb, head.verb)) is None:
         return None
     if heard_from := _HEARD_FROM.get(head.kind):
         return min(score, _NAMED) if score >= heard_from else None
     if head.kind == "frame" and not _is_own(verb, head.verb):
         return min(score, _FRAMED)
+    if head.verb in CHANGERS and verb != head.verb and score >= WARNING_BELOW and not is_changer(verb):
+        return _NAMED if names_deed(intent[head.end :], verb) else _FRAMED  # what changes decides: PAUSE / "Updates"
     if head.kind in {"nominal", "doubtful"}:
         score = _doubted(score)
     return min(score, _NAMED) if head.kind in {"meant", "nominal"} else score
@@ -150,11 +164,11 @@ _USUAL: Final = (
 _LISTS: Final = ("list", "lists", "all", "every", "each")
 
 
-def fitting_verbs(intent: str, candidates: Iterable[str]) -> tuple[str, ...]:
-    """Return at most three candidates that match the intent, best first."""
+def fitting_verbs(intent: str, candidates: Iterable[str], most: int = MOST) -> tuple[str, ...]:
+    """Return the candidates that match the intent best, best first."""
     if not (heads := head_verbs(intent[:_LONGEST_INTENT])):
         return ()
-    head = heads[0].verb
+    head = next((one.verb for one in heads if one.verb not in GENERIC), heads[0].verb)
     classes = operation_classes(head)
     rated: list[tuple[tuple[float, ...], str]] = []
     for candidate in candidates:
@@ -168,9 +182,10 @@ def fitting_verbs(intent: str, candidates: Iterable[str]) -> tuple[str, ...]:
             usual += 1.5
         related = meanings().synonymous(verb, head)
         same_class = classes is not None and own.main == classes.main
-        rank = (verb != head, not same_class, usual == len(_USUAL) and not related, usual, -round(score, 2))
+        rare = -lexicon().counts(verb).verb
+        rank = (verb != head, not same_class, usual == len(_USUAL) and not related, usual, -round(score, 2), rare)
         rated.append((rank, candidate))
-    return tuple(candidate for _, candidate in sorted(rated)[:MOST])
+    return tuple(candidate for _, candidate in sorted(rated)[:most])
 
 
 def fitting_sentence(method: str, path: str) -> str:

@@ -1,4 +1,4 @@
-"""Vectors of texts, if they are installed, and the cosine of the draft's pass 6, which is never decisive."""
+"""Vectors of texts, and the cosines of pairs, if the extra `embeddings` is installed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,6 @@ _LONGEST: Final = 1000
 def is_installed(package: str = PACKAGE) -> bool:
     """Return True if a package can give vectors. Nothing is loaded."""
     return find_spec(package) is not None and find_spec("numpy") is not None
-
-
-def cosine(method: str, intent: str) -> float | None:
-    """Return the cosine similarity of a method and its intent, -1 to 1; None without the extra `embeddings`."""
-    found = cosines([method.lower()], [intent])
-    return None if found is None else found[0][0]
 
 
 def embed(texts: Sequence[str]) -> Any | None:

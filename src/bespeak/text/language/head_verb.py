@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Final, Literal, NamedTuple
 
+from bespeak.text.identifiers import HUMP
 from bespeak.text.language import phrases
 from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.operation_class import operation_classes
@@ -33,6 +35,8 @@ _BEFORE_AIMS: Final = frozenset({"to", "you", "can", "must", "should", "will"})
 _ANSWERS: Final = frozenset({"url", "urls", "uri", "link", "token", "tokens", "credentials"})
 """Things that are made in order to be returned."""
 _MARKS: Final = frozenset({":", "-", "–", "—", "|", ")"})
+_ADVISING: Final = frozenset({("recommend", "we"), ("see", ",")})  # verbs of advice, each behind a word
+_AFTER_STATES: Final = _AFTER_NOUNS | {"status", "state", "flag", "and", "or", "when", "if"}
 _LABEL: Final = 4
 _MOSTLY: Final = 0.6
 _SURELY: Final = 0.8
@@ -66,6 +70,19 @@ def later_verbs(text: str, head: HeadVerb) -> Iterator[str]:
     return _SentenceReader(sentence).aims(next(at for at, word in enumerate(sentence) if word.start == head.start))
 
 
+def names_deed(text: str, verb: str) -> bool:
+    """Return True if a text names a deed: tags, cancellation, "to paused"; "size" of resize, but not "paused jobs"."""
+    names = {verb, verb.removeprefix("re")}
+    lower = [word.lower for word in words(text)]
+    for word, behind in zip_longest(lower, lower[1:], fillvalue=""):
+        if word in names or meanings().verb_of(word) == verb:
+            return True
+        forms = {lemma.form for lemma in lemmas(word) if lemma.verb == verb}
+        if forms and (forms & {"base", "third", "gerund"} or not behind or behind in _AFTER_STATES):
+            return True
+    return False
+
+
 class _PlacedLemma(NamedTuple):
     at: int
     lemma: Lemma
@@ -87,7 +104,7 @@ class _SentenceReader:
                     return [self._head(named[1], named[0], "nominal")]
                 return self._complete(found)
         begin = phrases.behind_condition(self.lower) or 0
-        if found := self._passive(begin) or self._third_person(begin):
+        if found := self._passive(begin) or self._third_person(begin) or self._purpose(begin):
             return self._complete(found)
         named = phrases.nominal_verb(self.lower)
         return [self._head(named[1], named[0], "nominal")] if named else []
@@ -110,6 +127,7 @@ class _SentenceReader:
                 return None
             if (
                 word == "to"
+                or (word == "and" and self._word(at - 1).endswith("ly"))
                 or (word.endswith("ly") and word not in {"apply", "reply", "supply", "multiply", "rely"})
                 or (
                     word in phrases.LEADING
@@ -126,7 +144,8 @@ class _SentenceReader:
         found = self._verb(at)
         if found is None or found.verb == "be" or self._is_noun_here(at, found):
             return None
-        return self._jump(_PlacedLemma(at, found))
+        led = self._jump(_PlacedLemma(at, found))
+        return None if led.at == at and (found.verb, self._word(at - 1)) in _ADVISING else led
 
     def _behind_subject(self, at: int) -> int:
         """Skip "This endpoint (will|is used to)" and "The agent"."""
@@ -137,7 +156,7 @@ class _SentenceReader:
         if determined:
             at += 1
         for step in range(4 if determined else 1):
-            if self._word(at + step) in phrases.SUBJECTS:
+            if self._word(at + step) in phrases.SUBJECTS or self._is_name(at + step):
                 after = at + step + 1
                 follower = self._word(after)
                 for_doing = follower == "for" and self._form(after + 1) == "gerund"
@@ -146,10 +165,14 @@ class _SentenceReader:
                 plural = self._word(at + step) in {"we", "you", "they", "i"}
                 verb, form = self._verb(after), "base" if plural else "third"
                 mostly = determined or (verb is not None and lexicon().share(verb.verb)[0] >= _MOSTLY)
-                acts = verb is not None and verb.form == form and mostly
+                acts = verb is not None and verb.form == form and (mostly or self._is_name(at + step))
                 if follower in phrases.BEING or follower == "used" or acts or (follower.endswith("ly") and determined):
                     return after
         return start
+
+    def _is_name(self, at: int) -> bool:
+        """Return True for the name of an operation as a subject: "CreateMembers sends"."""
+        return at < len(self.sentence) and HUMP.search(self.sentence[at].text) is not None
 
     def _behind_purpose(self, at: int) -> int | None:
         """Skip "The purpose of this service is to"."""
@@ -315,6 +338,18 @@ class _SentenceReader:
                     return _PlacedLemma(at, lemma)
         return None
 
+    def _purpose(self, begin: int) -> _PlacedLemma | None:
+        """Return what something is for: "A partner can use this to list", "A feature for updating"."""
+        for at in range(begin + 1, min(begin + _FAR, len(self.lower) - 1)):
+            word, after = self.lower[at], self._verb(at + 1)
+            if word in {"use", "uses"} and self.lower[at + 1] == "this":
+                return self._leading(at)
+            if after and (word, after.form) in {("for", "gerund"), ("to", "base")} and after.verb in meanings().hand:
+                return _PlacedLemma(at + 1, after)
+            if word in phrases.CLAUSES or word in phrases.BEING:
+                return None
+        return None
+
     def _named_last(self, at: int) -> _PlacedLemma | None:
         """Return the verb in an operation name that begins with its noun: "Tweet delete by id", "User create"."""
         behind = self._word(at + 2)
@@ -340,8 +375,6 @@ class _SentenceReader:
                 result += [self._head(inner[1], inner[0], "head"), self._head(place, verb, "frame")]
                 result.append(self._head(place, "start", "hint"))
                 continue
-            if phrases.is_launch(verb, self.lower, place):
-                result.append(self._head(place, "start", "hint"))
             if verb in phrases.TAKING and coordinated:
                 kind = "frame"
             elif phrases.takes_input(verb, self.lower, place) or self._is_about_itself(place, one):
@@ -353,7 +386,8 @@ class _SentenceReader:
             if meant:
                 continue
             if hint := phrases.hinted_verb(verb, self.lower, place):
-                result.append(self._head(hint[1], hint[0], "hint"))
+                deed = verb not in phrases.MAKING or self.lower[hint[1]].removesuffix("s") not in phrases.LEFT_BEHIND
+                result.append(self._head(hint[1], hint[0], "hint" if deed else "own"))
             result += [self._head(place, reading, "reading") for reading in phrases.readings(verb, self.lower, place)]
             if verb != one.verb:
                 result.append(self._head(place, one.verb, "own"))

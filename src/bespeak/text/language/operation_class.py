@@ -30,16 +30,16 @@ PHRASES: Final[dict[OperationClass, str]] = {
 COMPATIBLE: Final = (
     # READ ANALYZE CREATE UPDATE DELETE SEND BEGIN END DECIDE ASSIGN CONTROL: what the intent does, in the row of what
     # the method does
-    (1.0, 0.8, 0.0, 0.0, 0.0, 0.1, 0.05, 0.0, 0.1, 0.0, 0.1),
-    (0.8, 1.0, 0.35, 0.3, 0.0, 0.15, 0.3, 0.1, 0.5, 0.35, 0.3),
-    (0.0, 0.4, 1.0, 0.35, 0.0, 0.35, 0.6, 0.1, 0.35, 0.4, 0.35),
+    (1.0, 0.4, 0.0, 0.0, 0.0, 0.1, 0.05, 0.0, 0.1, 0.0, 0.1),
+    (0.4, 1.0, 0.35, 0.3, 0.0, 0.15, 0.3, 0.1, 0.5, 0.35, 0.3),
+    (0.0, 0.4, 1.0, 0.35, 0.0, 0.35, 0.4, 0.1, 0.35, 0.4, 0.35),
     (0.0, 0.4, 0.35, 1.0, 0.1, 0.3, 0.35, 0.35, 0.45, 0.5, 0.35),
     (0.0, 0.0, 0.0, 0.15, 1.0, 0.1, 0.0, 0.35, 0.1, 0.0, 0.2),
     (0.1, 0.15, 0.35, 0.3, 0.0, 1.0, 0.4, 0.1, 0.2, 0.45, 0.35),
     (0.0, 0.35, 0.35, 0.35, 0.0, 0.4, 1.0, 0.0, 0.3, 0.3, 0.5),
     (0.0, 0.2, 0.0, 0.35, 0.3, 0.2, 0.0, 1.0, 0.3, 0.1, 0.5),
     (0.0, 0.45, 0.35, 0.5, 0.1, 0.35, 0.3, 0.3, 1.0, 0.4, 0.45),
-    (0.0, 0.35, 0.5, 0.55, 0.0, 0.45, 0.2, 0.0, 0.4, 1.0, 0.4),
+    (0.0, 0.35, 0.4, 0.55, 0.0, 0.45, 0.2, 0.0, 0.4, 1.0, 0.4),
     (0.0, 0.3, 0.35, 0.4, 0.2, 0.35, 0.5, 0.5, 0.5, 0.4, 1.0),
 )
 """How well an intent of one class fits a method of another; not symmetric: to create may be to start, but START does
@@ -99,8 +99,15 @@ def _prefixed(verb: str) -> Classes | None:
 
 GENERIC: Final = listed("generic")  # verbs whose meaning is in their object
 _PRODUCING: Final = word_set("produce generate provide compile prepare give create")
+CHANGERS: Final = word_set("update set modify change edit alter put adjust")
+"""Verbs that say only that something changes; their object decides how."""
+_SPECIAL: Final[tuple[OperationClass, ...]] = ("DELETE", "SEND", "BEGIN", "END", "DECIDE", "ASSIGN")
+_SAVING: Final = word_set("save write store persist record commit")
+_CHECKING: Final = word_set("test verify validate check")  # methods whose result is only a yes or no
 _PRODUCERS: Final = listed("producers")
-_ANSWERING: Final = word_set("return output yield respond")  # methods whose result is the answer, and verbs that say so
+_ANSWERING: Final = word_set(
+    "return output yield respond tell"
+)  # methods whose result is the answer, and verbs that say so
 _ANY_OPERATION: Final = word_set("execute run process invoke operate do")  # verbs that do whatever their object is
 _HALF_READING: Final = listed("half-reading")  # verbs whose result may be just the answer: only a warning
 _REPORTING: Final = word_set("tell inform notify signal ask advertise")  # verbs that may only announce a deed
@@ -129,7 +136,7 @@ def fit(method: str, verb: str) -> float | None:
     ours, theirs = operation_classes(method), operation_classes(verb)
     if ours is None or theirs is None:
         return None
-    works_out = ours.main == "ANALYZE" and verb in _PRODUCING
+    works_out = ours.main == "ANALYZE" and verb in (_ANSWERING if method in _CHECKING else _PRODUCING | _ANSWERING)
     if verb in GENERIC and not works_out:
         return None
     score = class_fit(ours, theirs)
@@ -137,7 +144,7 @@ def fit(method: str, verb: str) -> float | None:
     if (method in _ANY_OPERATION and theirs.main != "READ") or (verb in _ANY_OPERATION and ours.main != "READ"):
         if score >= _GOOD:
             return score
-        return _WARNED if method in _ANY_OPERATION and theirs.main == "DELETE" else None
+        return _WARNED if "DELETE" in (ours.main, theirs.main) else None
     if known.synonymous(method, verb):
         score = max(score, _SYNONYM if score > _CONTRADICTION else _DOUBTFUL_SYNONYM)
     if works_out or (method in _PRODUCERS and verb in _ANSWERING):  # the verb produces or returns the result
@@ -151,6 +158,13 @@ def fit(method: str, verb: str) -> float | None:
     if may_only_answer or (method in _PRODUCERS and theirs.main == "READ") or confidence < _KNOWN:
         score = max(score, _WARNED)
     return 0.5 + (score - 0.5) * confidence
+
+
+def is_changer(method: str) -> bool:
+    """Return True if a method promises a change and nothing more special, as UPDATE and RENAME do."""
+    if (classes := operation_classes(method)) is None or method in _SAVING:
+        return True
+    return classes.main == "UPDATE" and all(classes.of(name) < _GOOD for name in _SPECIAL)
 
 
 def _against(one: Classes, other: Classes) -> bool:

@@ -37,7 +37,7 @@ USED: Final = word_set("used designed intended able meant responsible useful cal
 EMPTY: Final = word_set("make perform do conduct execute carry take run undertake effect handle")
 """Verbs that say nothing about the operation without their object."""
 ASKING: Final = listed("asking")  # verbs whose object says more: "submits a cancellation request"
-DEFERRING: Final = frozenset({"schedule", "queue", "enqueue", "begin", "stage"})
+DEFERRING: Final = frozenset({"schedule", "queue", "enqueue", "stage"})
 """Verbs whose object says more only if it is a noun of action: "schedules the removal of", but not "a visit"."""
 LIGHT: Final = EMPTY | ASKING | DEFERRING
 OBTAINING: Final = frozenset({"request", "provide", "give"})  # verbs that read when one of _INFORMATION is their object
@@ -176,12 +176,6 @@ def takes_input(verb: str, sentence: Sequence[str], at: int) -> bool:
     return bool(phrase) and sentence[phrase[-1]] in _INPUT
 
 
-def is_launch(verb: str, sentence: Sequence[str], at: int) -> bool:
-    """Return True if a verb sets a job going: "Submits a training job" starts one."""
-    phrase = object_places(sentence, at + 1) if verb in LAUNCHING else []
-    return bool(phrase) and sentence[phrase[-1]] in _JOBS
-
-
 def passive_verb(sentence: Sequence[str], be: int) -> tuple[str, int] | None:
     """Return the participle behind "be" and its place: "allows a file to be deleted"."""
     after = _behind_adverbs(sentence, be + 1)
@@ -242,7 +236,7 @@ def nominal_verb(sentence: Sequence[str]) -> tuple[str, int] | None:
     for verb, form in lemmas(word) if len(phrase) > 1 else ():
         if form in {"base", "gerund"} and verb in known.hand:
             return verb, last
-    return (READING, last) if follower == "by" else None
+    return (READING, last) if follower == "by" and word != "used" else None
 
 
 def _phrase(sentence: Sequence[str]) -> list[int]:
@@ -261,6 +255,7 @@ def _phrase(sentence: Sequence[str]) -> list[int]:
 
 Hint = tuple[str, int]  # a verb, and the place of the word that names it
 _ENTERING: Final = frozenset({"submit", "enter"})
+_TOWARDS: Final = frozenset({"to", "into", "in"})
 _DESTINATIONS: Final = word_pairs("trash=delete deletion=delete bin=delete archive=archive archives=archive")
 
 
@@ -289,7 +284,8 @@ def _destined(_: str, sentence: Sequence[str], at: int) -> Hint | None:
 
 def _moved(_: str, sentence: Sequence[str], at: int) -> Hint | None:
     """Find a destination that is as good as an action: "to the trash"."""
-    places = range(at + 2, min(at + REACH + 2, len(sentence)))
+    to = next((place for place in range(at + 1, min(at + REACH, len(sentence))) if sentence[place] in _TOWARDS), at)
+    places = range(to + 1, min(to + 4, len(sentence)) if to > at else 0)
     return next(((found, place) for place in places if (found := _DESTINATIONS.get(sentence[place]))), None)
 
 
@@ -331,13 +327,20 @@ def _participle(word: str) -> str | None:
     return next((lemma.verb for lemma in found if lemma.form in {"past", "participle"}), None)
 
 
+LEFT_BEHIND: Final = listed("left-behind")  # nouns of what a deed leaves behind: to create a tag is not to tag
+MAKING: Final = word_set(
+    "create add open generate register record issue log place enter submit enable allow permit"
+)  # verbs whose object may be a deed, which is then one way to say it: "creates a payment"
 _FINDERS: Final[tuple[tuple[frozenset[str], Callable[[str, Sequence[str], int], Hint | None]], ...]] = (
-    (word_set("mark flag schedule queue set stage put label declare designate send assign"), _destined),
+    (
+        word_set("mark flag schedule queue set stage put label declare designate send assign change update modify"),
+        _destined,
+    ),
     (word_set("move send put transfer drop throw place"), _moved),
     (word_set("stop end cease"), _ended),
     (word_set("cancel reverse revert undo abort"), _reversed),
     (word_set("remove delete lift clear drop take revoke cancel end"), _lifted),
-    (word_set("create add open generate register record issue log place enter submit enable allow permit"), _hint_made),
+    (MAKING, _hint_made),
 )
 
 

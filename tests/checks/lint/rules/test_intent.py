@@ -162,16 +162,6 @@ def test_the_suggested_verb_and_the_suggested_sentence_are_right() -> None:
         assert check(method, sentence[1]) == []
 
 
-@pytest.mark.requirement("AGIS-9.1-4")
-@pytest.mark.parametrize(("near", "shown"), [(0.61, True), (None, False)])
-def test_cosine_is_shown_with_the_judgement_where_there_is_one(
-    monkeypatch: pytest.MonkeyPatch, near: float | None, shown: bool
-) -> None:
-    monkeypatch.setattr(consistency, "cosine", lambda method, intent: near)
-    (finding,) = check("CANCEL", "Retrieves cancellation policy")
-    assert finding.message.endswith("; cosine 0.61 (information only)") is shown
-
-
 def test_near_missing_and_empty_verbs_of_an_intent_are_remarked_and_unknown_methods_skipped() -> None:
     (finding,) = check("UPDATE", "Creates a reservation for the guest")
     assert (finding.rule, finding.severity) == ("S451", "warning")

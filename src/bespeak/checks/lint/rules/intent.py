@@ -11,7 +11,6 @@ from bespeak.checks.lint.subject import Declared, LintContext
 from bespeak.contract.endpoint import Endpoint
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 from bespeak.text.language.consistency import IntentJudgement, fitting_sentence, fitting_verbs, judge, third_person
-from bespeak.text.language.embedding import cosine
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.phrases import mechanism, weakness
 from bespeak.text.language.sentence import is_several
@@ -120,9 +119,7 @@ def check_consistency(declared: Declared, context: LintContext) -> Iterator[Diag
         yield UNVERIFIABLE.at(endpoint, "/semantic/intent", judgement.reason, advice)
         return
     rule = CONTRADICTION if judgement.verdict == "violation" else DOUBT
-    near = cosine(method, intent)
-    message = judgement.reason if near is None else f"{judgement.reason}; cosine {near:.2f} (information only)"
-    yield rule.at(endpoint, "/semantic/intent", message, _advice(endpoint, judgement, context))
+    yield rule.at(endpoint, "/semantic/intent", judgement.reason, _advice(endpoint, judgement, context))
 
 
 def _advice(endpoint: Endpoint, judgement: IntentJudgement, context: LintContext) -> str:

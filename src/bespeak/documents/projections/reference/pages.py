@@ -160,7 +160,7 @@ class Reference:
             '<div role="search" id="search" hidden><label for="words">Search endpoints</label>\n'
             '<input id="words" type="search" autocomplete="off" spellcheck="false" aria-controls="found">\n'
             '<span id="count" role="status"></span></div></header>\n'
-            '<ul id="found" class="rows" aria-label="Endpoints found" hidden></ul>\n'
+            '<section id="found" aria-label="Endpoints found" hidden><ul class="rows"></ul></section>\n'
             f'<main id="main" tabindex="-1">\n{main}</main>\n<script>{self._looks.script}</script>\n</body>\n</html>\n'
         ).encode()
 

@@ -8,7 +8,7 @@ export function NeedsToken({ onToken }) {
   const [wrong, setWrong] = useState(false);
   const submit = (event) => {
     event.preventDefault();
-    const token = readToken(new FormData(event.currentTarget).get("link"));
+    const token = readToken(String(new FormData(event.currentTarget).get("link")));
     setWrong(token === null);
     if (token === null) return;
     keepToken(token);

@@ -65,7 +65,7 @@ export async function watch(filters, see, signal, begun) {
   const asked = new URLSearchParams(Object.entries(filters).filter(([, value]) => value)).toString();
   const reply = await request(asked ? `live?${asked}` : "live", { signal });
   begun();
-  const reader = /** @type {ReadableStream<Uint8Array>} */ (reply.body).pipeThrough(new TextDecoderStream()).getReader();
+  const reader = /** @type {ReadableStream<any>} */ (reply.body).pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
     const { value, done } = await reader.read();

@@ -7,10 +7,13 @@ import { Dialog, Json } from "./parts.js";
 /** `links` writes the addresses of a row that is shown alone, and of a further page.
  * @param {{blocks: any[], onAct: (name: string, key: string, fields: Record<string, string>) => Promise<any>, links?: any}} given */
 export function Blocks({ blocks, onAct, links = null }) {
-  return html`<div class="blocks">${blocks.map((block, at) => html`<section key=${at} class="block" aria-labelledby=${`block-${at}`} data-block=${block.kind}>
+  return html`<div class="blocks">${blocks.map((block, at) => html`<section key=${at} class="block" aria-labelledby=${isFirst(blocks, at) ? `block-${at}` : null} data-block=${block.kind}>
     <h2 id=${`block-${at}`}>${block.title}</h2><${KINDS[block.kind] ?? Other} block=${block} onAct=${onAct} links=${links} />
     ${block.command && html`<${Shell} command=${block.command} />`}</section>`)}</div>`;
 }
+
+// A plan is told and drawn under one title; landmarks must differ in theirs.
+const isFirst = (blocks, at) => blocks.findIndex((one) => one.title === blocks[at].title) === at;
 
 const SHOW = "show"; // the one action that changes nothing: a link
 let lastName = ""; // of the operator, who decides more than once

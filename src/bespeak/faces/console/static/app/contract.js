@@ -26,7 +26,7 @@ function Faces({ query }) {
     ${view.data?.faces && html`<div class="scroll" tabindex="0" role="region" aria-label="Faces"><table data-rows><thead><tr><th>Face</th><th>Where</th><th>Type</th><th class="number">Bytes</th><th class="number">Tokens</th></tr></thead>
       <tbody>${view.data.faces.map((one) => html`<tr key=${one.name}><td><a href=${toggle(one.name)} aria-current=${shown.includes(one.name) ? "true" : null}>${one.title ?? one.name}</a></td>
         <td><code>${one.path}</code></td><td class="soft">${one.media_type}</td><td class="number">${one.bytes?.toLocaleString("en")}</td><td class="number">${one.tokens?.toLocaleString("en") ?? ""}</td></tr>`)}</tbody></table></div>
-      <p class="soft">Choose up to two to see them side by side. ${view.data.tokens_are && `Tokens are ${view.data.tokens_are}.`}</p>
+      <p class="soft note-below">Choose up to two to see them side by side. ${view.data.tokens_are && `Tokens are ${view.data.tokens_are}.`}</p>
       <div class="side">${shown.map((name) => html`<${Face} key=${name} name=${name} />`)}</div>`}</div>`;
 }
 

@@ -15,7 +15,7 @@ export function Keys() {
       if (inField) return;
       if (event.key === "/") search();
       else if (event.key === "j" || event.key === "k") move(event.key === "j" ? 1 : -1);
-      else if (event.key === "c") document.querySelector("[data-hotkey=copy]")?.click();
+      else if (event.key === "c") /** @type {HTMLElement | null} */ (document.querySelector("[data-hotkey=copy]"))?.click();
       else if (event.key === "?") setOpen(true);
       else return;
       event.preventDefault();
@@ -38,8 +38,9 @@ function search() {
 
 /** Move the focus to the next or previous link of the rows. @param {number} step */
 function move(step) {
-  const links = [...document.querySelectorAll("[data-rows] a:not(.button)")];
-  const at = links.indexOf(document.activeElement);
+  /** @type {HTMLElement[]} */
+  const links = Array.from(document.querySelectorAll("[data-rows] a:not(.button)"));
+  const at = links.indexOf(/** @type {HTMLElement} */ (document.activeElement));
   const from = at < 0 ? links.findIndex((one) => one.getAttribute("aria-current")) : at;
   links[Math.min(links.length - 1, Math.max(0, from + step))]?.focus();
 }

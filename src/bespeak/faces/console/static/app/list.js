@@ -56,6 +56,7 @@ function Choice({ label, value, all, options, onChange }) {
 
 function openFirst(event) {
   if (event.key !== "Enter" && event.key !== "ArrowDown") return;
+  /** @type {HTMLElement | null} */
   const first = document.querySelector("[data-rows] a");
   if (!first) return;
   event.preventDefault();

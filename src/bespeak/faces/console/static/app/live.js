@@ -13,7 +13,7 @@ const GATES = ["rate", "identity", "discovery", "vocabulary", "path", "route", "
 const STATUSES = [["", "Any status"], ["2", "2xx: carried out"], ["4", "4xx: refused"], ["5", "5xx: failed"], ["262", "262"], ["405", "405"], ["422", "422"], ["429", "429"], ["455", "455"], ["459", "459"]];
 const NOTHING = { rows: [], buckets: [], seen: 0, shown: 0 };
 
-export function Live({ rows: endpoints }) {
+export function Live({ rows: endpoints, session }) {
   const [filters, setFilters] = useState({ agent: "", method: "", path: "", status: "", gate: "" });
   const [state, setState] = useState("connecting");
   const [error, setError] = useState(null);
@@ -63,6 +63,7 @@ export function Live({ rows: endpoints }) {
     <div class="head"><h1>Live</h1><p class="soft" role="status">${words(state, paused)}</p>
       <button type="button" aria-pressed=${String(paused)} onClick=${() => { if (paused) show(kept.current); setPaused(!paused); }}>${paused ? "Go on" : "Pause"}</button></div>
     ${error && html`<${Problem} error=${error} />`}
+    ${session.workers > 1 && html`<p class="note">The service has ${session.workers} workers. This page sees the exchanges of the one that it is connected to.</p>`}
     <form class="filters row" aria-label="Filters" onSubmit=${(event) => event.preventDefault()}>
       <label>Verb <input class="mono" value=${filters.method} onChange=${set("method")} size="10" placeholder="any" /></label>
       <label>Path holds <input class="mono" value=${filters.path} onChange=${set("path")} size="14" placeholder="any" /></label>

@@ -8,7 +8,7 @@ import { keepAnswer, keepCaller, keepDraft, keyOf, readAnswer, readCaller, readD
 import { EMPTY, applyRemedy, readCall, splitScopes, writeCall } from "./lib/call.js";
 import { readJson } from "./lib/forgiving.js";
 import { makeEntry } from "./lib/history.js";
-import { endpointLink } from "./lib/routes.js";
+import { endpointLink, readRoute } from "./lib/routes.js";
 import { isObject, secretNames } from "./lib/schema.js";
 import { EndpointList } from "./list.js";
 import { Problem, useView } from "./parts.js";
@@ -38,7 +38,9 @@ function Endpoint({ session, rows, route }) {
 
   useEffect(() => {
     // A link fills the form once; what is typed afterwards must not be lost at the next load.
-    if (Object.keys(route.query).length) history.replaceState(null, "", endpointLink(method, path));
+    // Another address may have been opened before this view was drawn.
+    const open = readRoute(location.hash);
+    if (open.method === method && open.path === path && Object.keys(route.query).length) history.replaceState(null, "", endpointLink(method, path));
     document.title = `${method} ${path} · ${session.service.name}`;
   }, []);
   useEffect(() => keepDraft(key, draft, secrets), [draft, secrets]);
@@ -85,7 +87,7 @@ function Endpoint({ session, rows, route }) {
     if (next.method === method && next.path === path) {
       setDraft(read.draft);
       setSent({ ...sent, state: sent.state });
-      document.querySelector(".send button")?.focus();
+      /** @type {HTMLElement | null} */ (document.querySelector(".send button"))?.focus();
     } else {
       keepDraft(keyOf(next.method, next.path), read.draft);
       location.hash = endpointLink(next.method, next.path);
@@ -108,7 +110,7 @@ function Endpoint({ session, rows, route }) {
 
 function fromLink(route) {
   const found = route.query.body ? readJson(route.query.body) : null;
-  return found && isObject(found.value) ? { ...EMPTY, input: found.value } : null;
+  return found && "value" in found && isObject(found.value) ? { ...EMPTY, input: found.value } : null;
 }
 
 function callerOfLink(route) {
