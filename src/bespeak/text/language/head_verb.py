@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Final, Literal, NamedTuple
 
-from bespeak.text.identifiers import HUMP
+from bespeak.text.identifiers import apart
 from bespeak.text.language import phrases
 from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.operation_class import operation_classes
@@ -172,7 +172,7 @@ class _SentenceReader:
 
     def _is_name(self, at: int) -> bool:
         """Return True for the name of an operation as a subject: "CreateMembers sends"."""
-        return at < len(self.sentence) and HUMP.search(self.sentence[at].text) is not None
+        return at < len(self.sentence) and apart(self.sentence[at].text) != self.sentence[at].text
 
     def _behind_purpose(self, at: int) -> int | None:
         """Skip "The purpose of this service is to"."""
