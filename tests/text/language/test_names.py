@@ -9,13 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import rows
 
-from bespeak.text.identifiers import unused
+from bespeak.text.identifiers import apart, pieces, snake, unused
 from bespeak.text.language.names import (
     hyphenated,
     is_plural,
     plural,
     singular,
     snake_case,
+    stem,
+    with_article,
     without_manner,
     words,
 )
@@ -77,3 +79,26 @@ def test_names_are_numbered_split_and_spelled_plainly_with_the_verb_after_its_ma
     assert singular("statuses") == "status"
     given = ("batchGetItem", "re-run", "dry-run-order", "getItem", "batch")
     assert [without_manner(words(name))[0] for name in given] == ["get", "rerun", "dryrun", "get", "batch"]
+
+
+def test_irregular_plurals_have_a_singular_and_stay_as_plurals() -> None:
+    assert [(is_plural(word), singular(word), plural(word)) for word in ("people", "children", "indices")] == [
+        (True, "person", "people"),
+        (True, "child", "children"),
+        (True, "index", "indices"),
+    ]
+
+
+def test_article_follows_the_sound_and_plurals_have_none() -> None:
+    things = ("user", "upload", "hour", "api key", "open orders")
+    assert [with_article(thing) for thing in things] == ["a user", "an upload", "an hour", "an api key", "open orders"]
+
+
+def test_name_is_put_apart_at_capitals_and_the_plural_of_an_acronym_is_one_word() -> None:
+    assert apart("listAPIs HTTPStatus roomIDs") == "list APIs HTTP Status room IDs"
+    assert [snake("HTTPStatus"), snake("ROOM_ID"), snake("room-type")] == ["http_status", "room_id", "room_type"]
+    assert pieces("v2_roomTypes") == ["v", "room", "Types"]
+
+
+def test_forms_of_a_word_in_prose_share_a_stem() -> None:
+    assert len({stem(word) for word in ("cancel", "cancelled", "cancelling", "Cancel's")}) == 1
