@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.cases import rows
 
@@ -94,6 +94,7 @@ def test_upstream_path_is_kept_with_reasons_and_other_paths_restore_parts_then_a
     assert (others[:2], others[-1]) == (["/users-v2", "/users/searches"], "/users-2")
 
 
+@example(["{000"], "FETCH")
 @given(st.lists(SEGMENTS, max_size=5), st.sampled_from(["FETCH", "SEARCH", "CREATE", "ORDER", "REMOVE"]))
 def test_every_path_keeps_the_grammar(segments: list[str], verb: str) -> None:
     described = "/" + "/".join(segment.replace("/", "") for segment in segments)

@@ -273,7 +273,7 @@ def _literal_piece(text: str, segment: str, reasons: list[str]) -> Iterator[str]
     elif text.startswith(":") and hyphenated(text):
         yield text[1:]
     elif segment.startswith(text) and len(hyphenated(text)) >= _LEAST_LETTERS:
-        yield text
+        yield text.lstrip("{")  # a brace that is not closed does not make a parameter
 
 
 def _without_version(pieces: list[str], reasons: list[str]) -> tuple[list[str], str]:
