@@ -1,1 +1,1 @@
-"""Agent side: discover, connect, call. Only app may import it."""
+"""Agent side: discover, connect, call, act on an instruction. Only app may import it."""
