@@ -1,4 +1,4 @@
-"""A browser, a service of common size and one of 10,000 endpoints, once for all tests of pages."""
+"""A browser, and for all tests of pages once a service of common size and one of 10,000 endpoints."""
 
 from __future__ import annotations
 
@@ -14,19 +14,30 @@ from tests.process import HOTEL
 CROWD = Path(__file__).with_name("crowd.py")
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture
 def chromium() -> Iterator[Any]:
+    # For one test at a time: while Playwright runs, no other test of this process could run an event loop.
     with browser() as started:
         yield started
 
 
 @pytest.fixture(scope="package")
-def hotel(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+def hotel_link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with served(HOTEL, tmp_path_factory.mktemp("hotel") / "ledger.sqlite3") as link:
-        yield Console(link, chromium)
+        yield link
+
+
+@pytest.fixture
+def hotel(chromium: Any, hotel_link: str) -> Console:
+    return Console(hotel_link, chromium)
 
 
 @pytest.fixture(scope="package")
-def crowd(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+def crowd_link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with served(CROWD, tmp_path_factory.mktemp("crowd") / "ledger.sqlite3") as link:
-        yield Console(link, chromium)
+        yield link
+
+
+@pytest.fixture
+def crowd(chromium: Any, crowd_link: str) -> Console:
+    return Console(crowd_link, chromium)
