@@ -1,1 +1,1 @@
-"""Network interfaces of the runtime: connections, AGTP, HTTP, MCP, A2A, the console. Only app may import this package."""
+"""Network interfaces of the runtime: connections, AGTP, HTTP, MCP, A2A, the console. Only app may import it."""

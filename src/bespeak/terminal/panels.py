@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
+import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -116,6 +117,12 @@ class Decider(NamedTuple):
     name: str
     parties: tuple[str, ...]  # everyone behind the decision, in lower case
     principal: Principal = ANONYMOUS
+
+    @classmethod
+    def named(cls, name: str) -> Decider:
+        """Return an operator by the name that they give: "Eve " in wide letters is not somebody else than "eve"."""
+        plain = " ".join(unicodedata.normalize("NFKC", name).split())
+        return cls(plain, (plain.casefold(),))
 
     @property
     def written(self) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.agent.acting.hotel import NOW, Desk, hotel
 
+from bespeak import App
 from bespeak.agent.acting.conversation import Conversation, Turn
 from bespeak.agent.acting.decision import ActingRules
 from bespeak.app.server.agent import Agent
@@ -71,4 +74,45 @@ async def test_yes_without_a_question_and_empty_lines_do_nothing() -> None:
     desk = Desk()
     turns = await talk(desk, "yes", "", "the seventh one", rules=ActingRules())
     assert [turn.acted.ok for turn in turns if turn.acted] in ([False], [False, False])
+    assert desk.done == []
+
+
+def kennel(desk: Desk, *verbs: str) -> App:
+    app = App("Kennel", server_id="kennel.example", operator="Kennel", contact="desk@kennel.example")
+
+    for verb in verbs:
+
+        @app.endpoint(verb, "/dog", impact="reversible", confidence=0.95)
+        def change(room_id: str) -> dict[str, str]:
+            """Change where a dog sleeps.
+
+            Outcome: The dog sleeps elsewhere.
+            """
+            desk.note("dog", room_id=room_id)
+            return {"room_id": room_id}
+
+    return app
+
+
+async def test_value_of_another_service_that_was_shown_is_asked_about() -> None:
+    desk = Desk()
+    rules = replace(EASY, change_at=0.85, argument_at=0.7)
+    async with Agent({"hotel": hotel(desk), "kennel": kennel(desk, "MODIFY")}, now=NOW, rules=rules) as agent:
+        conversation = Conversation(agent)
+        await conversation.say("find rooms with 2 beds")
+        [place] = agent.service_map.find("MODIFY", "/dog")
+        decided = await agent.decide("modify the second one", place=place)
+        picked = conversation._pick("modify the second one", decided)
+    assert (picked["room_id"].value, picked["room_id"].confidence < rules.argument_at) == ("102", True)
+
+
+async def test_call_that_is_too_long_to_be_shown_is_not_agreed_to() -> None:
+    desk = Desk()
+    async with Agent([hotel(desk)], now=NOW, rules=EASY) as agent:
+        conversation = Conversation(agent)
+        decided = await agent.decide("book room 101 for 2 nights")
+        assert decided.verdict == "confirm"
+        shown = await conversation._next(replace(decided, notes=("n" * 300,) * 100))
+        await conversation.say("yes")
+    assert "cannot be shown" in shown.text
     assert desk.done == []

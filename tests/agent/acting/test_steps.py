@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from bespeak import App, Refusal
 from bespeak.agent.acting.conversation import Conversation
 from bespeak.agent.acting.decision import ActingRules
 from bespeak.agent.acting.references import UnclearError, choose_items, find_reference
-from bespeak.agent.acting.steps import split
+from bespeak.agent.acting.steps import Run, split
 from bespeak.app.server.agent import Agent
 
 
@@ -318,3 +318,19 @@ def test_what_cannot_be_compared_has_no_cheapest(items: list[Any]) -> None:
 def test_clauses_follow_each_other_in_the_text(text: str) -> None:
     ends = [at for span in split(text, lambda before, clause: True) for at in span]
     assert ends == sorted(ends)
+
+
+async def test_step_of_which_another_endpoint_may_be_meant_is_asked_about_with_its_values_at_hand() -> None:
+    desk = Desk()
+    async with Agent([inn(desk)], now=NOW, rules=EASY) as agent:
+        plan = await agent.plan("find rooms with 2 beds and inspect the cheapest")
+        assert [bool(step.binds) for step in plan.steps] == [False, True]
+        first, second = plan.steps
+        second = replace(second, decision=replace(second.decision, verdict="ask", missing=()))
+        run = Run(agent, replace(plan, steps=(first, second)))
+        found = await run.next()
+        assert found is not None
+        run.record(await agent.carry_out(found))
+        asked = await run.next()
+    assert asked is not None
+    assert (asked.verdict, asked.is_open, desk.done) == ("ask", True, [("find", {"beds": 2})])

@@ -16,7 +16,7 @@ from tests.service import AGENT, echo, make_endpoint
 from tests.stateful import keeping
 
 from bespeak.app.server.settings import plan_settings
-from bespeak.contract.policy import Policies
+from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.faces.console import live
@@ -134,6 +134,23 @@ async def test_what_cannot_be_undone_needs_a_second_press() -> None:
     assert (first.status_code, first.json()["error"]["code"]) == (409, "press-again")
     second = await console.call("BOOK", "/room", input={"room_id": "7"}, confirmed=True)
     assert second.json()["status"] == 200
+
+
+@rows(
+    "asked",
+    {"method": "BOOK", "path": "/{kind}", "input": {"kind": "room", "room_id": "7"}},
+    {"method": "book", "path": "/room", "input": {"room_id": "7"}, "headers": {"Method-Grammar": "AGIS/1.0"}},
+    {"method": "FIND", "path": "/room", "input": {"room_id": "7"}},
+    {"method": "PUT", "path": "/other", "input": {"room_id": "7"}},
+)
+async def test_no_other_words_for_a_call_that_cannot_be_undone_save_the_second_press(asked: dict[str, Any]) -> None:
+    redirect = Redirect(from_method="FIND", from_path="/room", to_method="BOOK", to_path="/room")
+    policies = Policies(methods=MethodPolicy(legacy=("PUT",), redirects=(redirect,)))
+    replaced = replace(BOOK, method="REPLACE", path="/other")
+    console = Mounted(FIND, BOOK, replaced, policies=policies)
+    first = await console.call(**asked)
+    assert (first.status_code, first.json()["error"]["code"]) == (409, "press-again")
+    assert (await console.call(**asked, confirmed=True)).json()["status"] == 200
 
 
 @rows(

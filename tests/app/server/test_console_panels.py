@@ -85,7 +85,7 @@ async def test_whoever_is_behind_a_request_does_not_decide_it() -> None:
     async with keeping() as kept:
         await open_cases(kept.store)
         console = Mounted(bench=kept.bench)
-        for name in ("Eve", AGENT):
+        for name in ("Eve", " eve ", "\uff25ve", AGENT):
             assert code_of(await console.act("cases", "accept", "conf-1", by=name)) == (403, "own-case")
         assert (await kept.store.read(ReadCase("conf-1"))).state == "pending"
         assert await records(kept.store) == []

@@ -420,7 +420,7 @@ class ActingAgent:
                 wanted = dict.fromkeys((*own, *place.endpoint.required_scopes, *scopes))
                 return await self._again(ended, place, scopes=tuple(wanted))
             return replace(ended, state="declined", message=f"{ended.message} The scopes were not granted.")
-        if reply.status == status.UNPROCESSABLE and (wrong := wrong_fields(reply, decided.arguments)):
+        if reply.status == status.UNPROCESSABLE and (wrong := wrong_fields(reply, place, decided.arguments)):
             left = {name: one for name, one in decided.arguments.items() if name not in wrong}
             reasons = (*decided.reasons, *(f"{name}: {message}" for name, message in wrong.items()))
             return replace(decided, verdict="ask", arguments=left, missing=tuple(wrong), reasons=reasons)
@@ -462,9 +462,14 @@ class ActingAgent:
         definition = project_endpoint(place.endpoint)
         try:
             made = await client.propose(*place.endpoint.key, definition=definition, escalate=self._escalates)
-            output = await made.invoke(decided.values)
         except BespeakError as error:
             return replace(ended, message=f"{ended.message} Its proposal failed: {error}")
+        try:
+            output = await made.invoke(decided.values)
+        except BespeakError as error:
+            is_lost = isinstance(error, CallTimeoutError | UnreachableError) and decided.effect != "informational"
+            message = f"{ended.message} The call of {made.synthesis_id}, composed for it, failed: {error}"
+            return replace(ended, state="unknown" if is_lost else ended.state, message=message)
         return Acted(decided, "done", f"composed as {made.synthesis_id}", None, output, made.notes)
 
     async def _done(self, decided: Decision, place: Place, reply: Reply, key: str | None) -> Acted:
@@ -481,7 +486,7 @@ class ActingAgent:
         if not isinstance(validator, Fault) and not validator.is_valid(output):
             wrong = validator.violations(output)[0]
             notes.append(f"the answer breaks the output schema at {wrong.pointer or '/'}: {wrong.message}")
-        transition = await check_transition(self._map, place, decided.values, output)
+        transition = await check_transition(self._map, place, decided.values, output, self.rules.refuse)
         if transition is not None and transition.state != "verified":
             notes.append(transition.message)
         return Acted(decided, "done", "", reply, output, tuple(dict.fromkeys(notes)), transition, key)

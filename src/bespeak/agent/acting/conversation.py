@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from bespeak.agent.acting.agent import YES, Acted, ActingAgent, ask_for, describe_call
 from bespeak.agent.acting.decision import Decision
 from bespeak.agent.acting.references import UnclearError, choose_items, find_reference, items_in, substitute
-from bespeak.agent.acting.steps import Plan, Run, bind, make_plan
+from bespeak.agent.acting.steps import Plan, Run, Shown, bind, make_plan
 from bespeak.agent.arguments.finding import Argument
+from bespeak.contract.confirmation import LONGEST
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.names import singular
 
@@ -48,8 +49,7 @@ class Conversation:
         self._agent = agent
         self._open: Decision | None = None  # decision that waits for an answer
         self._last: Decision | None = None  # last decision about an endpoint
-        self._items: list[Any] = []  # list that was shown last
-        self._noun = "one"  # what its items are
+        self._shown = Shown("one")  # list that was shown last
         self._run: Run | None = None  # plan that is being carried out
 
     async def say(self, text: str, *, by_person: bool = True) -> Turn:
@@ -74,10 +74,6 @@ class Conversation:
             turn = await self._go_on(self._run)
             return replace(turn, plan=plan)
         return await self._next(await self._understood(said, pending or self._last))
-
-    @property
-    def _shown(self) -> tuple[str, list[Any]]:
-        return self._noun, self._items
 
     async def _planned(self, said: str) -> Plan | None:
         """Return the plan for an instruction of several calls; None if it is one call."""
@@ -133,8 +129,8 @@ class Conversation:
     async def _understood(self, said: str, before: Decision | None) -> Decision:
         """Return the decision for a new instruction, or for a change of the one before."""
         # "book the second one" is about a room if rooms were shown.
-        found = find_reference(said) if self._items else None
-        about = said if found is None else substitute(said, self._noun, found)
+        found = find_reference(said) if self._shown.items else None
+        about = said if found is None else substitute(said, self._shown.noun, found)
         fresh = await self._agent.decide(about)
         follows = _FOLLOWING.match(said) is not None or not head_verbs(said)
         if before is not None and before.place is not None and follows:
@@ -164,17 +160,18 @@ class Conversation:
 
     def _pick(self, said: str, decided: Decision) -> dict[str, Argument]:
         """Return the members of an item of the last list as arguments: "book the second one"."""
-        found = find_reference(said) if self._items else None
+        found = find_reference(said) if self._shown.items else None
         if found is None or decided.place is None:
             return {}
         try:
-            (item, *others), which = choose_items(self._items, found)
+            (item, *others), which = choose_items(self._shown.items, found)
         except UnclearError:
             return {}
         properties = decided.place.endpoint.input_schema.get("properties")
         names = list(properties) if isinstance(properties, Mapping) else []
         named = {name: name for name in names}
-        return {} if others else bind(item, self._noun, decided.place, named, f"of {which}", same=True)
+        same = decided.place.namespace == self._shown.namespace
+        return {} if others else bind(item, self._shown.noun, decided.place, named, f"of {which}", same=same)
 
     async def _next(self, decided: Decision) -> Turn:
         """Call if nothing stands against it, else ask."""
@@ -186,7 +183,12 @@ class Conversation:
         if decided.verdict == "confirm":
             self._open = decided
             needs = decided.needs_person(self._agent.rules)
-            return Turn(describe_call(decided, self._agent.service_map), decided, needs_person=needs)
+            text = describe_call(decided, self._agent.service_map)
+            if len(text) > LONGEST:  # nobody agrees to what they have not read
+                self._open = None
+                why = f"the call cannot be shown to a person: it takes {len(text)} characters"
+                return self._ended(why, decided) or Turn(f"{why}; nothing was called.".capitalize(), decided)
+            return Turn(text, decided, needs_person=needs)
         return await self._told(await self._agent.carry_out(decided))
 
     async def _told(self, acted: Acted) -> Turn:
@@ -194,9 +196,9 @@ class Conversation:
         if acted.state in ("open", "declined") and acted.decision.verdict in ("ask", "confirm"):
             self._open = acted.decision
         name, items = items_in(acted.output)
-        if isinstance(acted.output, list) or name:
-            self._items = items or self._items
-            self._noun = _noun_of(name, acted.decision) if items else self._noun
+        if items and (isinstance(acted.output, list) or name):
+            place = acted.decision.place
+            self._shown = Shown(_noun_of(name, acted.decision), items, "" if place is None else place.namespace)
         if self._run is None:
             return Turn(acted.message, acted.decision, acted)
         self._run.record(acted)

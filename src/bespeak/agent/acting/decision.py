@@ -20,7 +20,7 @@ from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.diagnostics.diagnostic import brief, printable
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.injection import instruction as find_injection
-from bespeak.text.language.injection import role_marker
+from bespeak.text.language.injection import role_marker, sentences
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.reading.settings import VERB, setting
 from bespeak.text.source.pointer import unescaped
@@ -40,6 +40,12 @@ _GRAVE: Final = frozenset(
 )
 """Verbs whose effect nobody can take back, whatever a service says: they erase, pay, tell or execute."""
 _READING: Final = ("READ", "ANALYZE")
+_PROMISED: Final = ("head", "coordinated", "light", "meant", "nominal")  # roles of verbs that say what is done
+_LEADING: Final = re.compile(r"\A\W*(?:(?:then|and|also|afterwards|[a-z]{3,30}ly)\b\W*){0,5}", re.IGNORECASE)
+_DENYING: Final = re.compile(
+    r"(?:nothing|no|use|to)\b", re.IGNORECASE
+)  # "Nothing is sent.", "Use REMOVE to delete one."
+_JUDGED: Final = 2_000  # characters of each text of a contract that are searched for what it really does
 _OVERRIDE: Final = re.compile(
     r"\b(?:ignor|disregard|bypass|overrid|overrul|skip|circumvent|disabl|without)\w*\W+(?:\w+\W+){0,3}?"
     r"(?:contract|rule|confirm|polic|safe|guard|instruction|permission|approv|restriction|asking)",
@@ -69,7 +75,9 @@ class ActingRules:
         0.7, "Confidence of each argument from which endpoints that only read are called.", bounds=(0, 1)
     )
     allow: tuple[str, ...] = setting(
-        (), "Irreversible calls that `--yes` may agree to, such as `CANCEL /booking`; others always need a person."
+        (),
+        "Irreversible calls that `--yes` may agree to, such as `CANCEL /booking`, or `hotel.CANCEL /booking` if there"
+        " are several services; others always need a person.",
     )
     refuse: tuple[str, ...] = setting((), "Verbs that are never called.", parse=str.upper, format=VERB)
 
@@ -102,7 +110,8 @@ class Decision:
 
     def needs_person(self, rules: ActingRules) -> bool:
         """Return True if only a person may agree to the call, and no option."""
-        key = "" if self.place is None else str(self.place.endpoint)
+        # With several services the label names the service: a right for one is none for a like endpoint of another.
+        key = "" if self.place is None else f"{self.label} {self.place.endpoint.path}"
         grave = self.effect == "irreversible" and key not in rules.allow
         return grave or self.overrides or bool(self.place is not None and self.place.doubt)
 
@@ -392,4 +401,22 @@ def effect_of(endpoint: Endpoint) -> tuple[str, str]:
             effect = declared
         if IMPACTS.index(effect) > IMPACTS.index(worst):
             worst, why = effect, f"{where} says {word.upper()}, so it counts as {effect} and not as {declared}"
+    if declared == "informational" and worst != "irreversible":
+        semantic = endpoint.semantic
+        told = (("intent", semantic.intent), ("outcome", semantic.outcome), ("description", endpoint.description))
+        for name, text in told:
+            if word := _grave_deed(text[:_JUDGED]):
+                why = f"the {name} says {word.upper()}, so it counts as irreversible and not as {declared}"
+                return "irreversible", why
     return worst, why
+
+
+@lru_cache(maxsize=1024)
+def _grave_deed(text: str) -> str:
+    """Return a verb that a text promises and nobody can take back, in whichever of its sentences; empty without one."""
+    for _, written in sentences(text):
+        sentence = _LEADING.sub("", written)
+        for one in () if _DENYING.match(sentence) else head_verbs(sentence):
+            if one.kind in _PROMISED and _verb_effect(one.verb) == "irreversible":
+                return one.verb
+    return ""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from bespeak.agent.acting.decision import effect_of, name_at
+from bespeak.agent.acting.decision import effect_of, field_of, name_at
 from bespeak.agent.client.errors import InvalidInputError, MethodNotAllowedError, MethodViolationError, Reply, error_of
 from bespeak.agent.client.service import call_name, output_of
 from bespeak.contract.grammar.syntax import parse_template
@@ -36,8 +36,11 @@ def missing_scopes(reply: Reply) -> tuple[str, ...]:
     return tuple(dict.fromkeys(scope for scope in named if is_scope_token(scope)))[:_MOST]
 
 
-def wrong_fields(reply: Reply, given: Mapping[str, Any]) -> dict[str, str]:
-    """Return the fields of the input that a 422 does not take, with the reasons of the service."""
+def wrong_fields(reply: Reply, place: Place, given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the fields of the input that a 422 does not take, with the reasons of the service.
+
+    A field that the contract does not have is left out: a service does not make the user tell more than it declared.
+    """
     error = error_of(reply)
     if not isinstance(error, InvalidInputError):
         return {}
@@ -46,7 +49,7 @@ def wrong_fields(reply: Reply, given: Mapping[str, Any]) -> dict[str, str]:
         name = name_at(f"/{violation.pointer.lstrip('/')}", given) if violation.pointer.strip("/") else ""
         lacking = re.match(r'"([^"]{1,200})" is a required property', violation.message)
         name = lacking[1] if lacking and not name else name
-        if name:
+        if name and (name in given or field_of(place, name)):
             found.setdefault(name, violation.message[:300])
     return found
 
@@ -87,9 +90,12 @@ class Check:
 
 
 async def check_transition(
-    service_map: ServiceMap, place: Place, values: Mapping[str, Any], output: Any
+    service_map: ServiceMap, place: Place, values: Mapping[str, Any], output: Any, refused: Container[str] = ()
 ) -> Check | None:
-    """Compare each declared transition with the output, else with what an endpoint of the service that reads shows."""
+    """Compare each declared transition with the output, else with what an endpoint of the service that reads shows.
+
+    Endpoints whose verb is `refused` are not called.
+    """
     wanted = {
         name: parts[1].strip()
         for name, text in place.endpoint.semantic.state_transition.items()
@@ -100,7 +106,8 @@ async def check_transition(
     source, seen = "the output", {name: _look_up(name, output) for name in wanted}
     if any(value is _ABSENT for value in seen.values()):
         known = {**values, **(output if isinstance(output, Mapping) else {})}
-        reader = _reader_of(service_map, place, known, [name for name in seen if seen[name] is _ABSENT])
+        unseen = [name for name, value in seen.items() if value is _ABSENT]
+        reader = _reader_of(service_map, place, known, unseen, refused)
         if reader is not None:
             shown = await _read(reader, known)
             source = str(reader.endpoint)
@@ -138,12 +145,16 @@ def _fits(value: Any, target: str) -> bool:
     return str(value).casefold().replace("-", "_") == target.casefold().replace("-", "_")
 
 
-def _reader_of(service_map: ServiceMap, place: Place, known: Mapping[str, Any], names: list[str]) -> Place | None:
+def _reader_of(
+    service_map: ServiceMap, place: Place, known: Mapping[str, Any], names: list[str], refused: Container[str]
+) -> Place | None:
     """Find an endpoint that reads the resource, whose inputs are known and whose output has the state."""
     last = {name.rpartition(".")[2] for name in names}
     for one in service_map.places:
         template = parse_template(one.endpoint.path)
-        if one.namespace != place.namespace or one.doubt or isinstance(template, Fault) or not template.parameters:
+        if one.namespace != place.namespace or one.doubt or one.endpoint.method in refused:
+            continue
+        if isinstance(template, Fault) or not template.parameters:
             continue
         required = one.endpoint.input_schema.get("required")
         needed = {*(required if isinstance(required, list) else ()), *template.parameters}

@@ -52,7 +52,7 @@ class Place:
     def fingerprint(self) -> str:
         """Hash of what the contract promises; a call is decided again if it has changed."""
         one = self.endpoint
-        parts: list[Any] = [*one.key, one.semantic.to_json(), one.input_schema, one.output_schema]
+        parts: list[Any] = [*one.key, one.description, one.semantic.to_json(), one.input_schema, one.output_schema]
         parts += [one.required_scopes, one.confirm, None if one.deprecated is None else one.deprecated.to_json()]
         return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:16]
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bespeak.agent.acting import decision as deciding
 from bespeak.agent.acting.decision import Decision, Verdict, field_of, takes
@@ -182,8 +182,19 @@ def _commands(clause: str, strong: bool) -> bool:
     return (strong and first not in verbs) or any(one.form == "base" and one.verb in verbs for one in lemmas(first))
 
 
-async def make_plan(agent: ActingAgent, instruction: str, remembered: tuple[str, Sequence[Any]] = ("", ())) -> Plan:
-    """Decide the steps of an instruction. `remembered` are a noun and the items that were shown last."""
+class Shown(NamedTuple):
+    """The list that was shown last."""
+
+    noun: str = ""  # what its items are
+    items: Sequence[Any] = ()
+    namespace: str = ""  # of the service that gave it
+
+
+NOTHING: Final = Shown()
+
+
+async def make_plan(agent: ActingAgent, instruction: str, remembered: Shown = NOTHING) -> Plan:
+    """Decide the steps of an instruction. `remembered` is the list that was shown last."""
     text = instruction[: deciding.SEEN]
 
     def serves(before: str, clause: str) -> bool:
@@ -212,7 +223,7 @@ class _Planner:
 
     agent: ActingAgent
     whole: str  # the instruction, if it has several clauses
-    remembered: tuple[str, Sequence[Any]] = ("", ())
+    remembered: Shown = NOTHING
 
     async def decide(
         self, clause: str, start: int, earlier: Sequence[PlanStep], place: Place | None = None
@@ -253,7 +264,7 @@ class _Planner:
 
     def _sources(self, earlier: Sequence[PlanStep]) -> list[tuple[int, Shape]]:
         """Return what values may be taken from: what was shown last, and the answers of earlier steps."""
-        noun, items = self.remembered
+        noun, items, _ = self.remembered
         fields: dict[str, Any] = {name: {} for one in items[:1] if isinstance(one, Mapping) for name in one}
         shown = [(REMEMBERED, Shape(noun, fields, None, True))] if items else []
         places = ((at, step.decision.place) for at, step in enumerate(earlier))
@@ -316,11 +327,12 @@ def bind(
 class Run:
     """A plan that is being carried out: it gives one decision after the other."""
 
-    def __init__(self, agent: ActingAgent, plan: Plan, remembered: tuple[str, Sequence[Any]] = ("", ())) -> None:
+    def __init__(self, agent: ActingAgent, plan: Plan, remembered: Shown = NOTHING) -> None:
         self.plan = plan
         self.done: list[Acted] = []
         self._agent = agent
-        self._items: dict[int, list[Any]] = {REMEMBERED: list(remembered[1])}
+        self._remembered = remembered
+        self._items: dict[int, list[Any]] = {REMEMBERED: list(remembered.items)}
         self._waiting: list[Decision] = []
         self._at = -1  # step whose decisions are given
 
@@ -354,9 +366,12 @@ class Run:
             return [decided]
         items, which = choose_items(self._items.get(step.source, []), step.reference)
         source = None if step.source == REMEMBERED else self.plan.steps[step.source].decision.place
-        same = source is None or source.namespace == place.namespace
+        same = place.namespace == (self._remembered.namespace if source is None else source.namespace)
         reason = f"of {which}" if source is None else f"of {which}, from {source.endpoint}"
-        again = replace(decided, verdict="call", missing=(), offered={}, reasons=())
+        # Which of several endpoints is meant is not answered by what an earlier step has found.
+        is_open = decided.is_open
+        again = replace(decided, verdict="ask" if is_open else "call", missing=(), offered={})
+        again = again if is_open else replace(again, reasons=())
         found = []
         for item in items:
             bound = bind(item, step.noun, place, step.binds, reason, same=same)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time, timedelta
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
-
-import msgspec
 
 from bespeak.agent.arguments.candidates import Candidate
 from bespeak.agent.arguments.slots import Slot
@@ -167,9 +164,8 @@ def _currency(candidate: Candidate, slot: Slot) -> Converted | None:
     return Converted(candidate.unit) if not _fault(slot, candidate.unit) else None
 
 
-@lru_cache(maxsize=4096)
-def _compiled(key: bytes) -> Validator | None:
-    found = compile_schema(msgspec.json.decode(key))
+def _compiled(facts: Mapping[str, Any]) -> Validator | None:
+    found = compile_schema(facts)
     return found if isinstance(found, Validator) else None
 
 
@@ -182,7 +178,7 @@ def _fault(slot: Slot, value: Any) -> str:
     facts = {name: slot.schema[name] for name in _CHECKED if name in slot.schema}
     if facts.keys() <= {"type"} and isinstance(value, str):
         return "" if "string" in str(facts.get("type", "string")) else f"{value!r} is not of the type {facts['type']}"
-    validator = _compiled(msgspec.json.encode(facts))
+    validator = _compiled(facts)
     if validator is None or validator.is_valid(value):
         return ""
     return validator.violations(value)[0].message

@@ -20,6 +20,7 @@ import msgspec
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.schema.view import SchemaView
+from bespeak.text.bounded_cache import BoundedCache
 from bespeak.text.identifiers import apart
 from bespeak.text.language.lexicon import THINGS
 from bespeak.text.language.names import stem
@@ -143,10 +144,13 @@ def slots_of(endpoint: Endpoint) -> tuple[Slot, ...]:
         key = msgspec.json.encode((endpoint.input_schema, hints, endpoint.path))
     except (TypeError, ValueError, RecursionError):
         return ()
-    return _slots(key)
+    found = _kept.get(key)
+    return _kept.put(key, _slots(key)) if found is None else found
 
 
-@lru_cache(maxsize=512)
+_kept: Final = BoundedCache[tuple["Slot", ...]](4_000_000)
+
+
 def _slots(key: bytes) -> tuple[Slot, ...]:
     try:
         schema, hints, path = msgspec.json.decode(key)

@@ -123,7 +123,7 @@ def reject(case: str, target: str, override: str | None, reason: str | None, by:
 
 def _decide(status: str, case: str, target: str, override: str | None, *, reason: str | None, by: str | None) -> None:
     name = check_decision(case, reason, by)
-    command, details = decide_case(case, status, Decider(name, (name.casefold(),)), reason)
+    command, details = decide_case(case, status, Decider.named(name), reason)
     outcome = carry_out(target, override, command, verb="CONFIRM", path="/", details=details)
     if isinstance(outcome, Conflict):
         why = explain_undecided(case, name, outcome)

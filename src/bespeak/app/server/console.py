@@ -21,7 +21,7 @@ from bespeak.errors import ContractError
 from bespeak.faces import console
 from bespeak.faces.console.application import PATH, Access, ConsoleApplication, View, Visit
 from bespeak.faces.console.contract import compare_with, describe_endpoint, list_endpoints, show_catalog
-from bespeak.faces.console.exchanges import Asked, is_irreversible, make_exchange
+from bespeak.faces.console.exchanges import Asked, make_exchange
 from bespeak.faces.console.live import Live
 from bespeak.faces.console.panels import Work
 from bespeak.faces.http.asgi import Application
@@ -203,7 +203,4 @@ class _Views:
             asked = msgspec.convert(visit.given, Asked)
         except msgspec.ValidationError as error:
             return Fault(f"The call is not valid: {error}.")
-        if not asked.confirmed and is_irreversible(self._server, asked):
-            message = f"{asked.method} {asked.path} cannot be undone; send it again with confirmed: true."
-            return Refused(status.CONFLICT, "press-again", message)
         return await make_exchange(self._assembly.dispatcher, asked, visit.connection)

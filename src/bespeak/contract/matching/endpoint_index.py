@@ -15,6 +15,7 @@ from bespeak.contract.matching.calibration import FLOOR, TIE, Signals, confidenc
 from bespeak.contract.matching.needs import Need, is_value, read_need
 from bespeak.contract.matching.text_index import Field, TextIndex, hits, read_fields
 from bespeak.contract.matching.vectors import SMALL, Backend, VectorIndex, usual_backend
+from bespeak.text.bounded_cache import BoundedCache
 from bespeak.text.identifiers import apart
 from bespeak.text.language.injection import addressed, instruction, may_inject, sentences
 from bespeak.text.language.lexicon import lexicon
@@ -29,7 +30,7 @@ _LEAST: Final = (0.03, 0.03, 0.05)  # deviations of cosines, of shares of words 
 _LONGEST: Final = 2_000  # characters of each text of an endpoint that are read
 _PARAMETERS: Final = 40
 _SEEN: Final = 5  # places that the confidence depends on
-_KEPT: Final = 20_000  # endpoints whose words are kept for the next index
+_KEPT: Final = 20_000_000  # characters of endpoints whose words are kept for the next index
 
 
 class Part(NamedTuple):
@@ -306,11 +307,18 @@ def _texts(endpoint: Endpoint, name: str) -> tuple[str, ...]:
     )
 
 
-@lru_cache(maxsize=_KEPT)
-def _read(name: str, intent: str, description: str = "", parameters: str = "", hints: str = "") -> _Document:
-    texts = [apart(_without_orders(text)) for text in (name, intent, description, parameters, hints)]
+_documents: Final = BoundedCache["_Document"](_KEPT)
+
+
+def _read(name: str, *told: str) -> _Document:
+    """Read the texts of an endpoint: its name, intent, description, parameters and their hints."""
+    if (known := _documents.get((name, *told))) is not None:
+        return known
+    written = (name, *told, *[""] * (4 - len(told)))
+    texts = [apart(_without_orders(text)) for text in written]
     embedded = f"{texts[0]}. {texts[1]} {texts[3]}" if name else texts[1]
-    return _Document(read_fields(texts), " ".join(embedded.replace("-", " ").replace("_", " ").split()))
+    found = _Document(read_fields(texts), " ".join(embedded.replace("-", " ").replace("_", " ").split()))
+    return _documents.put((name, *told), found)
 
 
 def _without_orders(text: str) -> str:

@@ -80,10 +80,13 @@ class Need(NamedTuple):
     refers: bool  # True if it says only what to do, with something that was spoken of before: "book the first one"
 
 
-@lru_cache(maxsize=1024)
 def read_need(text: str) -> Need:
     """Read what a person or a model asks for. Of a long text only the beginning is read."""
-    text = text[:LONGEST]
+    return _read(text[:LONGEST])  # the cache keeps its keys
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str) -> Need:
     behind = _POLITE.sub("", text[:_OPENING])
     if _ASKING.match(behind):
         verbs: tuple[str, ...] = ("find", "get")

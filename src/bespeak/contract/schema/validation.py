@@ -13,6 +13,7 @@ import msgspec
 from bespeak.contract.schema.subschemas import MAX_DEPTH, REFERENCES, Place, Steps, nodes, resolve
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.text.bounded_cache import BoundedCache
 from bespeak.text.source.pointer import child, pointer
 
 MAX_WAYS: Final = 10_000  # limit of subschemas that check one value, each time counted: about 1 ms
@@ -147,7 +148,7 @@ class Validator:
         return self._compiled
 
 
-_cache: dict[bytes, Validator] = {}
+_cache: Final = BoundedCache["Validator"](64_000_000)
 
 
 def compile_schema(schema: Mapping[str, Any]) -> Validator | Fault:
@@ -171,9 +172,7 @@ def compile_schema(schema: Mapping[str, Any]) -> Validator | Fault:
             return Fault(shorten(error.message), pointer(error.instance_path))
         except ValueError as error:
             return Fault(shorten(str(error)))
-    if len(_cache) < 65_536:
-        _cache[key] = validator
-    return validator
+    return _cache.put(key, validator)
 
 
 def _check(schema: object, text: bytes) -> Fault | None:

@@ -10,18 +10,17 @@ import msgspec
 
 from bespeak.contract.grammar.syntax import fill_path
 from bespeak.errors import LocalProtocolError
-from bespeak.faces.console.trail import TracedDispatcher, Trail
+from bespeak.faces.console.trail import PressAgain, TracedDispatcher, Trail
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.exchange.principal import derived_id
-from bespeak.protocol.exchange.refusal import GATES, Fault
+from bespeak.protocol.exchange.refusal import GATES, Fault, Refused
 from bespeak.protocol.wire.connection import encode_request, encode_response
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.identity.authority import KEPT_HEADERS
 from bespeak.runtime.route import CATALOG_WARNING, ENDPOINT_WARNING
-from bespeak.runtime.server import Server
 
 _MOST_SHOWN: Final = 256 * 1024  # characters of a body that are shown
 _TAKEN: Final = frozenset(
@@ -67,16 +66,13 @@ class Asked(msgspec.Struct, forbid_unknown_fields=True):
     confirmed: bool = False  # True if the person has pressed again for a call that cannot be undone
 
 
-def is_irreversible(server: Server, asked: Asked) -> bool:
-    """Return True if a call needs a second press. What is not known cannot be called."""
-    route = server.routes.steps.get((asked.method, asked.path))
-    found = None if route is not None else server.routes.router.find(asked.method, asked.path)
-    route = found[0] if found is not None else route
-    return route is not None and route.endpoint.semantic.impact == "irreversible"
+async def make_exchange(
+    dispatcher: Dispatcher, asked: Asked, connection: Connection
+) -> dict[str, Any] | Fault | Refused:
+    """Call an endpoint through every gate and describe the exchange; a Fault for what cannot be sent at all.
 
-
-async def make_exchange(dispatcher: Dispatcher, asked: Asked, connection: Connection) -> dict[str, Any] | Fault:
-    """Call an endpoint through every gate and describe the exchange; a Fault for what cannot be sent at all."""
+    A call that cannot be undone is refused until it is confirmed.
+    """
     headers = _headers_of(asked)
     filled = fill_path(asked.path, asked.input)
     if isinstance(headers, Fault) or isinstance(filled, Fault):
@@ -97,8 +93,12 @@ async def make_exchange(dispatcher: Dispatcher, asked: Asked, connection: Connec
     trail = Trail()
     request = Request(asked.method, path, "", {**headers}, body, connection.seen_as("console"))
     started = perf_counter()
-    answer = TracedDispatcher(dispatcher, trail)(request)
-    response = answer if isinstance(answer, Response) else await answer
+    try:
+        answer = TracedDispatcher(dispatcher, trail, confirmed=asked.confirmed)(request)
+        response = answer if isinstance(answer, Response) else await answer
+    except PressAgain:
+        message = f"{asked.method[:40]} {path[:120]} cannot be undone; send it again with confirmed: true."
+        return Refused(status.CONFLICT, "press-again", message)
     seconds = perf_counter() - started
     trail.close(response.code)
     return _describe(response, trail, seconds, _cut(text), asked)

@@ -106,7 +106,7 @@ def _decider(name: str, caller: Call | None) -> panels.Decider | Fault:
         return panels.Decider(principal.agent_id or "", deciding_parties(caller), principal)
     if not name.strip():
         return Fault("by must be your name: whoever decides is recorded.", "by")
-    return panels.Decider(name, (name.casefold(),))
+    return panels.Decider.named(name)
 
 
 def _permitted(block: panels.Block, rights: list[str], *, named: bool) -> panels.Block:

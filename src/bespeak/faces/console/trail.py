@@ -47,13 +47,21 @@ class Trail:
             self.note(refused, 0.0, passed=False)
 
 
+class PressAgain(Exception):
+    """The call cannot be undone, and nobody has pressed again."""
+
+
 class TracedDispatcher(Dispatcher):
     """A dispatcher that answers exactly as another one, for one call, and notes its trail."""
 
-    def __init__(self, dispatcher: Dispatcher, trail: Trail) -> None:
-        """Trace a call through `dispatcher`, whose settlement, subscribers and gates are shared."""
+    def __init__(self, dispatcher: Dispatcher, trail: Trail, *, confirmed: bool = True) -> None:
+        """Trace a call through `dispatcher`, whose settlement, subscribers and gates are shared.
+
+        Raises PressAgain for a call that cannot be undone, unless it is `confirmed`.
+        """
         vars(self).update(vars(dispatcher))
         self._trail = trail
+        self._confirmed = confirmed
         self._arrival = tuple(map(self._watched, self._arrival))
         self._routed = tuple(map(self._watched, self._routed))
 
@@ -80,6 +88,10 @@ class TracedDispatcher(Dispatcher):
 
     def _proceed(self, routed: RoutedCall, started: float) -> Answering:
         self._trail.note("route", 0.0, passed=True)
+        # Here and not before: redirects, legacy verbs, letters in another case and endpoints that exist for one agent
+        # only lead to endpoints that the words of the call do not name.
+        if not self._confirmed and routed.route.endpoint.semantic.impact == "irreversible":
+            raise PressAgain
         return super()._proceed(routed, started)
 
     def _invoke(self, call: RoutedCall) -> Outcome:

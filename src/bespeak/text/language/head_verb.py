@@ -11,7 +11,7 @@ from bespeak.text.identifiers import apart
 from bespeak.text.language import phrases
 from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.operation_class import operation_classes
-from bespeak.text.language.sentence import Word, is_english, words
+from bespeak.text.language.sentence import LONGEST, Word, is_english, words
 from bespeak.text.language.verb_form import Lemma, lemmas, two_word_verb
 
 Kind = Literal["head", "coordinated", "meant", "nominal", "light", "frame", "doubtful", "hint", "reading", "own"]
@@ -55,9 +55,13 @@ class HeadVerb(NamedTuple):
     kind: Kind
 
 
-@lru_cache(maxsize=4096)
 def head_verbs(text: str) -> tuple[HeadVerb, ...]:
     """Return the verbs of the first sentence, the deciding one first; empty if it is not English or has no verb."""
+    return _head_verbs(text[: LONGEST + 1])  # the cache keeps its keys
+
+
+@lru_cache(maxsize=4096)
+def _head_verbs(text: str) -> tuple[HeadVerb, ...]:
     sentence = words(text)
     if not is_english(sentence):
         return ()
