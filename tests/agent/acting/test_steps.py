@@ -334,3 +334,10 @@ async def test_step_of_which_another_endpoint_may_be_meant_is_asked_about_with_i
         asked = await run.next()
     assert asked is not None
     assert (asked.verdict, asked.is_open, desk.done) == ("ask", True, [("find", {"beds": 2})])
+
+
+def test_blanks_do_not_hold_up_an_agent_nor_does_a_number_of_many_digits() -> None:
+    assert split(" " * 4_000, lambda before, clause: True) == [(0, 4_000)]
+    found = find_reference("the cheapest")
+    assert found is not None
+    assert choose_items([{"price": 10**5000}, {"price": 2}], found)[0] == [{"price": 2}]

@@ -163,7 +163,7 @@ def _measure(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        number = Decimal(str(value))
+        number = Decimal(value if isinstance(value, int) else str(value))  # a long integer cannot be written as text
         return number if number.is_finite() else None
     except InvalidOperation:
         pass

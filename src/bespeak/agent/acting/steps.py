@@ -41,7 +41,8 @@ REMEMBERED: Final = -1  # source of a step that takes what an earlier instructio
 _LONGEST: Final = 500  # characters of a value that is passed on
 _SAME, _OTHER = 0.9, 0.6  # confidence of a value of the same service, and of another one: it is asked about
 _BREAK: Final = re.compile(
-    r"\s*(?:(;|[.!]\s|,?\s*\b(?:and\s+)?(?:then|afterwards|after that)\b,?)|,?\s*\band\b|,)\s*"
+    # Possessive, and never begun between two blanks: a text of blanks would take minutes.
+    r"(?<!\s)\s*+(?:(;|[.!]\s|,?\s*+\b(?:and\s+)?(?:then|afterwards|after that)\b,?)|,?\s*+\band\b|,)\s*+"
     r"(?:(?:also|finally|please|then)\b\s*)*",
     re.IGNORECASE,
 )
