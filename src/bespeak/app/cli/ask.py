@@ -197,7 +197,7 @@ def _at_terminal(function: Callable[..., Any], *arguments: Any, **options: Any) 
 
 
 def _is_person() -> bool:
-    """Return True if a person can be asked: what comes out of a pipe agrees to nothing."""
+    """Return True if a person can be asked. What comes out of a pipe agrees to nothing that cannot be undone."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 

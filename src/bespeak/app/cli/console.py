@@ -11,6 +11,7 @@ from bespeak.app.server.log import LEVELS, log_to_stderr
 from bespeak.app.server.serving import serve_target
 from bespeak.app.server.settings import plan_settings
 from bespeak.app.server.target import load_target
+from bespeak.protocol.address import parse_address
 from bespeak.terminal.console import choice_option, print_findings
 
 _HTTP: Final = "127.0.0.1:8080"
@@ -38,6 +39,13 @@ def console(target: str, level: str, **options: Any) -> int:
     bespeak console examples/hotel
     bespeak console app.py --http 127.0.0.1:9000 --store memory
     """
+    for name in ("address", "http"):
+        given = options[name]
+        if given is not None and not parse_address(given).is_loopback:
+            raise click.UsageError(
+                f"{given} is not an address of this machine only; to let others in, write [console] enabled = true "
+                "and [auth] modes into bespeak.toml, and run bespeak serve."
+            )
     log_to_stderr(level)
     loaded = load_target(target)
     settings = plan_settings(target, loaded.document, console=True, workers=1, log_level=level, **options)

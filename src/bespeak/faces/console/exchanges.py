@@ -74,9 +74,11 @@ async def make_exchange(
     A call that cannot be undone is refused until it is confirmed.
     """
     headers = _headers_of(asked)
+    if isinstance(headers, Fault):
+        return headers
     filled = fill_path(asked.path, asked.input)
-    if isinstance(headers, Fault) or isinstance(filled, Fault):
-        return headers if isinstance(headers, Fault) else filled  # type: ignore[return-value] # one of them is
+    if isinstance(filled, Fault):
+        return filled
     path, given = filled
     body = b"" if given is None else msgspec.json.encode(given)
     sent = {_SPELLED.get(name, name.title()): value for name, value in headers.items()}
