@@ -153,6 +153,15 @@ async def test_no_other_words_for_a_call_that_cannot_be_undone_save_the_second_p
     assert (await console.call(**asked, confirmed=True)).json()["status"] == 200
 
 
+async def test_a_call_that_calls_others_needs_a_second_press() -> None:
+    replacing = replace(FIND, method="ROUTE", path="/any", passes_on=True)
+    console = Mounted(replacing)
+    first = await console.call("ROUTE", "/any")
+    assert (first.status_code, first.json()["error"]["code"]) == (409, "press-again")
+    assert "may call what cannot be undone" in first.json()["error"]["message"]
+    assert (await console.call("ROUTE", "/any", confirmed=True)).json()["status"] == 200
+
+
 @rows(
     "asked, word",
     ({"method": "FIND", "path": "/rooms", "headers": {"Host": "x"}}, "'host'"),

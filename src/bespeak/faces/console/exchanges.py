@@ -98,8 +98,8 @@ async def make_exchange(
     try:
         answer = TracedDispatcher(dispatcher, trail, confirmed=asked.confirmed)(request)
         response = answer if isinstance(answer, Response) else await answer
-    except PressAgain:
-        message = f"{asked.method[:40]} {path[:120]} cannot be undone; send it again with confirmed: true."
+    except PressAgain as reason:
+        message = f"{asked.method[:40]} {path[:120]} {reason}; send it again with confirmed: true."
         return Refused(status.CONFLICT, "press-again", message)
     seconds = perf_counter() - started
     trail.close(response.code)

@@ -48,7 +48,7 @@ class Trail:
 
 
 class PressAgain(Exception):
-    """The call cannot be undone, and nobody has pressed again."""
+    """The call cannot be undone, or passes on to calls that may be so, and nobody has pressed again."""
 
 
 class TracedDispatcher(Dispatcher):
@@ -57,7 +57,7 @@ class TracedDispatcher(Dispatcher):
     def __init__(self, dispatcher: Dispatcher, trail: Trail, *, confirmed: bool = True) -> None:
         """Trace a call through `dispatcher`, whose settlement, subscribers and gates are shared.
 
-        Raises PressAgain for a call that cannot be undone, unless it is `confirmed`.
+        Raises PressAgain for a call that cannot be undone, or may call what cannot, unless it is `confirmed`.
         """
         vars(self).update(vars(dispatcher))
         self._trail = trail
@@ -90,8 +90,9 @@ class TracedDispatcher(Dispatcher):
         self._trail.note("route", 0.0, passed=True)
         # Here and not before: redirects, legacy verbs, letters in another case and endpoints that exist for one agent
         # only lead to endpoints that the words of the call do not name.
-        if not self._confirmed and routed.route.endpoint.semantic.impact == "irreversible":
-            raise PressAgain
+        endpoint = routed.route.endpoint
+        if not self._confirmed and (endpoint.passes_on or endpoint.semantic.impact == "irreversible"):
+            raise PressAgain("may call what cannot be undone" if endpoint.passes_on else "cannot be undone")
         return super()._proceed(routed, started)
 
     def _invoke(self, call: RoutedCall) -> Outcome:
