@@ -58,16 +58,38 @@ async def test_method_decides_between_endpoints_whose_intents_are_the_same() -> 
     ({"semantic": {"intent": "Dispatch a parcel."}}, "actor"),
     ids=["an unknown verb", "a verb in the path", "a broken schema", "an incomplete semantic block"],
 )
-async def test_contract_that_does_not_conform_is_a_discovery_failure_with_findings(
+async def test_endpoint_that_does_not_conform_is_left_out_with_findings_and_the_others_stay(
     change: dict[str, Any], what: str
 ) -> None:
-    found = await map_of(served(contract("FIND", "/parcel", impact="informational"), {**DISPATCH, **change}))
-    assert found.places == ()
+    wrong = {**DISPATCH, **change}
+    found = await map_of(served(contract("FIND", "/parcel", impact="informational"), wrong))
+    [service] = found.services
+    assert [str(place.endpoint) for place in found.places] == ["FIND /parcel"]
+    assert service.left_out == ((wrong["method"], wrong["path"]),)
+    assert all(finding.severity == "error" for finding in service.findings)
+    assert any(what in finding.message for finding in service.findings)
+    assert service.findings[0].pointer.startswith("/endpoints/1")
+    assert service.notes[0].startswith(f"{wrong['method']} {wrong['path']} is left out: ")
+
+
+async def test_contract_without_a_conforming_endpoint_is_a_discovery_failure_with_findings() -> None:
+    found = await map_of(served({**DISPATCH, "method": "FLY"}, {**DISPATCH, "path": "/find/parcel"}))
     [failure] = found.failures
-    assert "does not conform" in failure.reason
-    assert all(finding.severity == "error" for finding in failure.findings)
-    assert any(what in finding.message for finding in failure.findings)
-    assert failure.findings[0].pointer.startswith("/endpoints/1")
+    assert (found.places, "does not conform" in failure.reason) == ((), True)
+    assert {finding.pointer.split("/")[2] for finding in failure.findings} == {"0", "1"}
+
+
+async def test_endpoint_that_is_declared_twice_is_the_first_one() -> None:
+    twice = {**DISPATCH, "semantic": {**DISPATCH["semantic"], "intent": "Dispatch a parcel by air."}}
+    found = await map_of(served(DISPATCH, twice))
+    assert [place.endpoint.semantic.intent for place in found.places] == ["Dispatch a parcel."]
+    assert found.services[0].left_out == (("DISPATCH", "/parcel"),)
+
+
+async def test_manifest_that_hides_its_version_is_checked_like_any_other() -> None:
+    hidden = served({**DISPATCH, "method": "FLY"}, contract("FIND", "/parcel", impact="informational"))
+    found = await map_of({name: one for name, one in hidden.items() if name != "agtp_version"})
+    assert [str(place.endpoint) for place in found.places] == ["FIND /parcel"]
 
 
 async def test_service_without_a_common_catalog_is_left_out() -> None:

@@ -532,7 +532,7 @@ def describe_call(decided: Decision, service_map: ServiceMap) -> str:
     place = decided.place
     assert place is not None
     semantic = place.endpoint.semantic
-    lines = [f"{decided.label} {place.endpoint.path} at {place.client.locator}"]
+    lines = [f"{decided.label} {place.endpoint.path} at {place.address}"]
     said = semantic.intent or place.endpoint.description
     lines += [f"The service says: {said[:500]}"] if said and not place.doubt else []
     lines += ["This cannot be undone."] if decided.effect == "irreversible" else []
@@ -572,7 +572,12 @@ def _pick(decided: Decision, answer: Any) -> Place | None:
     text = str(answer).strip().lower()
     if text.isdigit() and 0 < int(text) <= len(decided.candidates):
         return decided.candidates[int(text) - 1][1].place
-    for label, one in decided.candidates:
-        if text in (f"{label} {one.place.endpoint.path}".lower(), label.lower(), one.place.endpoint.path.lower()):
-            return one.place
+    for named in ("{0} {1}", "{0}", "{1}"):
+        meant = [
+            one.place
+            for label, one in decided.candidates
+            if named.format(label, one.place.endpoint.path).lower() == text
+        ]
+        if len(meant) == 1:  # what names several chooses none
+            return meant[0]
     return None

@@ -196,7 +196,7 @@ NOTHING: Final = Shown()
 
 async def make_plan(agent: ActingAgent, instruction: str, remembered: Shown = NOTHING) -> Plan:
     """Decide the steps of an instruction. `remembered` is the list that was shown last."""
-    text = instruction[: deciding.SEEN]
+    text = instruction
 
     def serves(before: str, clause: str) -> bool:
         found = agent.service_map.match(before, 1, floor=0.0)
@@ -204,7 +204,7 @@ async def make_plan(agent: ActingAgent, instruction: str, remembered: Shown = NO
         best = agent.service_map.match(_about(clause, noun), 1, floor=agent.rules.match_at)
         return bool(best) and best[0].parts.verb.value >= 0.5
 
-    spans = split(text, serves)
+    spans = split(text, serves) if len(text) <= deciding.SEEN else [(0, len(text))]
     planner = _Planner(agent, text if len(spans) > 1 else "", remembered)
     steps: list[PlanStep] = []
     for start, end in spans[:MOST_STEPS]:

@@ -479,6 +479,10 @@ class ServiceClient:
             assert self.manifest is not None
             return self.manifest
 
+    def origins_elsewhere(self) -> dict[str, str]:
+        """Return where calls go that do not go to the service that the user named, by the id of the capability."""
+        return {}
+
     async def methods(self) -> list[InventoryEntry]:
         """Return the short inventory of endpoints (AGTP-API 5.8). The full contracts are in the manifest."""
         return parse_inventory(await self.call("DISCOVER", "/methods"))
