@@ -104,10 +104,22 @@ async def test_service_that_is_not_reached_does_not_hide_the_others(unused_port:
     assert "connection refused" in agent.service_map.failures[0].reason
 
 
-async def test_mcp_server_is_refused_with_the_command_that_makes_a_service_of_it() -> None:
-    async with on_the_web() as url, Agent([url, hotel(Desk())], retry=AT_ONCE) as agent:
+async def test_tools_of_an_mcp_server_are_endpoints_that_nobody_has_reviewed() -> None:
+    async with on_the_web() as url, Agent([url, hotel(Desk())], confirm=lambda _: True) as agent:
+        assert agent.service_map.failures == ()
+        decided = await agent.decide("multiply a 6 by b 7")
+        assert (decided.verdict, "nobody has reviewed this contract" in decided.reasons) == ("confirm", True)
+        assert decided.place is not None
+        assert decided.place.aliases == (f"{url} ",)
+        acted = await agent.carry_out(decided)
+    assert (acted.state, acted.output) == ("done", {"product": 42})
+
+
+async def test_mcp_server_that_asks_for_a_credential_is_a_failure_that_says_so() -> None:
+    async with on_the_web(token="t0ken") as url, Agent([url, hotel(Desk())], retry=AT_ONCE) as agent:
         [failure] = agent.service_map.failures
     assert f"bespeak import mcp {url} -o tools" in failure.reason
+    assert "As an MCP server: " in failure.reason
 
 
 @pytest.mark.requirement("AGIS-8.2-4")
