@@ -112,7 +112,7 @@ async def test_tools_of_an_mcp_server_are_endpoints_that_nobody_has_reviewed() -
         assert decided.place is not None
         assert decided.place.aliases == (f"{url} ",)
         acted = await agent.carry_out(decided)
-    assert (acted.state, acted.output) == ("done", {"product": 42})
+    assert (acted.state, acted.message, acted.output) == ("done", "", {"product": 42})
 
 
 async def test_mcp_server_that_asks_for_a_credential_is_a_failure_that_says_so() -> None:

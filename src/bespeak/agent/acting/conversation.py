@@ -193,12 +193,14 @@ class Conversation:
 
     async def _told(self, acted: Acted) -> Turn:
         """Remember what came back, and what is open now; go on with the plan."""
-        if acted.state in ("open", "declined") and acted.decision.verdict in ("ask", "confirm"):
-            self._open = acted.decision
         name, items = items_in(acted.output)
         if items and (isinstance(acted.output, list) or name):
             place = acted.decision.place
             self._shown = Shown(_noun_of(name, acted.decision), items, "" if place is None else place.namespace)
+        if acted.state == "open" and acted.decision.verdict in ("ask", "confirm"):
+            if acted.earlier:  # what a changed contract makes of the call is shown before anybody agrees to it
+                return await self._next(acted.decision)
+            self._open = acted.decision
         if self._run is None:
             return Turn(acted.message, acted.decision, acted)
         self._run.record(acted)

@@ -11,7 +11,7 @@ from bespeak.agent.acting.decision import takes
 from bespeak.agent.acting.service_map import Place
 from bespeak.agent.arguments.finding import Argument, Arguments
 from bespeak.contract.schema.subschemas import inline
-from bespeak.documents.adoption.sanitizer import plain_text
+from bespeak.documents.adoption.sanitizer import instruction_in, plain_text
 from bespeak.runtime.bindings.language_model import LanguageModel, ModelError
 
 _TASK: Final = (
@@ -54,10 +54,11 @@ def _fields(place: Place, known: set[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, part in properties.items() if isinstance(properties, Mapping) else ():
         one = inline(part, schema)
-        if name in known or not isinstance(one, Mapping) or len(found) >= _MOST_FIELDS:
+        told = {key: one[key] for key in _TOLD if key in one} if isinstance(one, Mapping) else {}
+        spoken = instruction_in({name: told}) or not name.isprintable()
+        if name in known or not isinstance(one, Mapping) or spoken or len(found) >= _MOST_FIELDS:
             continue
         described = one.get("description")
-        told = {key: one[key] for key in _TOLD if key in one}
         if isinstance(described, str) and not place.doubt:
             told["description"] = plain_text(described, _LONGEST, field=True).text
         found[name] = told

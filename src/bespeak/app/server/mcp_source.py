@@ -7,6 +7,7 @@ import os
 import shlex
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -89,7 +90,10 @@ async def connect_tools(url: str, *, timeout: float = 30.0, **options: Any) -> A
     server = named_server([url])
     with sdk_needed():
         listed, notes = await read_tools(server, url, timeout)
-    target = Target(import_tools(listed, server, notes).service, Path.cwd())
+    service = import_tools(listed, server, notes).service
+    # The scopes that an import guesses tell callers of a server apart; here there is one.
+    own = tuple(replace(endpoint, required_scopes=()) for endpoint in service.endpoints)
+    target = Target(replace(service, endpoints=own), Path.cwd())
     parts = urlsplit(url)
     locator = Locator(parts.hostname or "", parts.port or 443, web=url)
     async with connect_local(target, timeout=timeout, locator=locator, **options) as client:
