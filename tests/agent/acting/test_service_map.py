@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.agent.acting.hotel import Desk, contract, hotel, served
 from tests.agent.client.scripted import AT_ONCE, Seen, always, serving, write
+from tests.agent.discovery import web
 from tests.cases import rows
+from tests.documents.ai.test_document import FLIGHTS
 from tests.runtime.bindings.mcp.servers import on_the_web
 
+from bespeak.agent.acting.decision import ActingRules
 from bespeak.agent.acting.service_map import ServiceMap
 from bespeak.agent.client.connect import connect
+from bespeak.agent.client.web_options import WebOptions
 from bespeak.app.server.agent import Agent
 from bespeak.app.server.connect import connect as connect_any
+from bespeak.contract.matching.vectors import Backend
 
 pytestmark = pytest.mark.anyio
 
@@ -202,6 +209,38 @@ async def test_openapi_description_in_a_file_is_a_service_like_any_other(tmp_pat
         assert agent.service_map.failures == ()
         read, removed = await agent.decide("list all pets"), await agent.decide("delete the pet rex-1")
     assert (read.effect, removed.effect, removed.verdict) == ("informational", "irreversible", "confirm")
+
+
+async def test_calls_to_a_host_that_nobody_named_need_agreement_even_to_read() -> None:
+    async with web.serving(web.at({"/flights": {"ok": True}}), tls=False) as other:
+        origin = f"http://127.0.0.1:{other.port}"
+        search = {"id": "search", "description": "Search flights", "method": "GET"}
+        away = {**FLIGHTS, "capabilities": [{**search, "endpoint": f"{origin}/flights"}]}
+        near = {**FLIGHTS, "capabilities": [{**search, "endpoint": "/flights"}]}
+        decided = []
+        for document in (away, near):
+            options: dict[str, Any] = {"web": WebOptions(cache="off"), "rules": ActingRules(read_at=0)}
+            async with (
+                web.serving(web.at({"/.well-known/ai": document}), tls=False) as named,
+                Agent([f"http://127.0.0.1:{named.port}"], **options) as agent,
+            ):
+                decided.append(await agent.decide("search flights"))
+                assert (await agent.carry_out(decided[-1])).state != "done"
+    assert [one.verdict for one in decided] == ["confirm", "call"]
+    assert f"the call goes to {origin}, and not to the service that was named" in decided[0].reasons
+    assert other.asked == []
+
+
+async def test_meanings_of_another_language_are_those_of_a_backend() -> None:
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        return [[1.0, 0.0] if re.search("dog|Hund", text) else [0.0, 1.0] for text in texts]
+
+    backend = Backend("of dogs", embed)
+    dog, cat = (contract("FIND", f"/{noun}", impact="informational") for noun in ("dog", "cat"))
+    async with serving(always(200, served(dog, cat))) as server, Agent([server.uri], backend=backend) as agent:
+        found = agent.service_map.match("finde den Hund", floor=0)
+        renewed = await agent.service_map.renewed("rooms")
+    assert (found[0].place.endpoint.path, renewed.match("finde den Hund", 1, floor=0)) == ("/dog", found[:1])
 
 
 async def test_an_empty_map_matches_nothing() -> None:

@@ -24,6 +24,7 @@ from bespeak.agent.client.connect import connect
 from bespeak.agent.client.errors import CallTimeoutError, Reply, UnreachableError, accepted, error_of
 from bespeak.agent.client.service import ServiceClient, call_name, output_of
 from bespeak.contract.confirmation import LONGEST, cut_value, list_lines, list_named
+from bespeak.contract.matching.vectors import Backend
 from bespeak.contract.schema.validation import compile_schema
 from bespeak.documents.projections.agtp_manifest import project_endpoint
 from bespeak.errors import BespeakError, ConfigError
@@ -130,6 +131,7 @@ class ActingAgent:
         now: datetime | Callable[[], datetime] | None = None,
         order: Literal["DMY", "MDY"] | None = None,
         escalate: bool = False,
+        backend: Backend | None = None,
         **options: Any,
     ) -> None:
         """Prepare an agent for services: what `connect` takes. A mapping gives them names.
@@ -142,6 +144,7 @@ class ActingAgent:
         - `now` is the time that "tomorrow" refers to, with its time zone; `order` that of `3/4`: `"DMY"` or `"MDY"`.
         - `language_model` fills arguments that rules do not find, under the same schema.
         - `escalate` passes what cannot be decided to the service with ESCALATE.
+        - `backend` compares meanings of words, for instance those of another language.
         - `opener` opens the client of a service; the other options are its options, by default those of `connect`.
         """
         self.rules = rules or ActingRules()
@@ -153,6 +156,7 @@ class ActingAgent:
         self._now = now
         self._order = order
         self._escalates = escalate
+        self._backend = backend
         self._options = options
         self._stack = AsyncExitStack()
         self._map = ServiceMap(())
@@ -179,7 +183,7 @@ class ActingAgent:
                     failures.append(DiscoveryFailure(str(source), str(error), tuple(getattr(error, "findings", ()))))
                 else:
                     opened.append((name, client))
-            self._map = await ServiceMap.read(opened, failures)
+            self._map = await ServiceMap.read(opened, failures, self._backend)
         except BaseException:
             await self._stack.aclose()
             raise

@@ -19,6 +19,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.matching import EndpointIndex, Evidence
 from bespeak.contract.matching.calibration import FLOOR
 from bespeak.contract.matching.needs import LONGEST
+from bespeak.contract.matching.vectors import Backend
 from bespeak.contract.policy import Policies
 from bespeak.contract.schema.validation import compile_schema
 from bespeak.documents.adoption.sanitizer import instruction_in, plain_text
@@ -116,8 +117,15 @@ class MappedService:
 class ServiceMap:
     """Services side by side. It does not change; `renewed` returns another one."""
 
-    def __init__(self, services: Iterable[MappedService], failures: Iterable[DiscoveryFailure] = ()) -> None:
+    def __init__(
+        self,
+        services: Iterable[MappedService],
+        failures: Iterable[DiscoveryFailure] = (),
+        backend: Backend | None = None,
+    ) -> None:
+        """Put services side by side. `backend` compares meanings, by default the best that is installed."""
         self.services = tuple(services)
+        self._backend = backend
         self.failures = tuple(failures)
         """Services that could not be read, with the reason."""
         self.places = tuple(place for service in self.services for place in service.places)[:MOST_ENDPOINTS]
@@ -127,6 +135,7 @@ class ServiceMap:
         cls,
         clients: Mapping[str, ServiceClient] | Iterable[tuple[str, ServiceClient]],
         failures: Iterable[DiscoveryFailure] = (),
+        backend: Backend | None = None,
     ) -> ServiceMap:
         """Read and validate the contracts of open clients. A service with an empty name is named by its contract."""
         named = list(clients.items() if isinstance(clients, Mapping) else clients)
@@ -140,7 +149,7 @@ class ServiceMap:
                 services.append(read)
             else:
                 failures.append(read)
-        return cls(services, failures)
+        return cls(services, failures, backend)
 
     @property
     def vocabulary(self) -> Mapping[str, tuple[Place, ...]]:
@@ -152,7 +161,7 @@ class ServiceMap:
 
     @cached_property
     def _index(self) -> EndpointIndex:
-        return EndpointIndex([_as_data(place) for place in self.places])
+        return EndpointIndex([_as_data(place) for place in self.places], backend=self._backend)
 
     def match(self, instruction: str, limit: int = 5, *, floor: float = FLOOR) -> list[Candidate]:
         """Return the endpoints that may serve an instruction, best first, with calibrated confidence.
@@ -217,7 +226,7 @@ class ServiceMap:
             else:
                 failures.append(read)
         same = len(services) == len(self.services) and all(map(operator.is_, services, self.services))
-        return self if same else ServiceMap(services, failures)
+        return self if same else ServiceMap(services, failures, self._backend)
 
 
 async def read_service(
