@@ -22,6 +22,7 @@ from bespeak.agent.acting.steps import Carried, Plan
 from bespeak.agent.arguments.finding import Argument, Arguments, find_arguments
 from bespeak.agent.client.connect import connect
 from bespeak.agent.client.errors import CallTimeoutError, Reply, UnreachableError, accepted, error_of
+from bespeak.agent.client.negotiation import escalate
 from bespeak.agent.client.service import ServiceClient, call_name, output_of
 from bespeak.contract.confirmation import LONGEST, cut_value, list_lines, list_named
 from bespeak.contract.matching.vectors import Backend
@@ -503,12 +504,11 @@ class ActingAgent:
         reasons = {"open": "ambiguous_instruction", "unknown": "resource_unavailable", "refused": "scope_limit"}
         reason = "confidence_threshold" if ended.decision.verdict == "confirm" else reasons[ended.state]
         context = {"decision": ended.decision.to_json(), "message": ended.message}
-        given = {"task_id": str(uuid.uuid4()), "reason": reason, "context": context, "priority": "normal"}
         try:
-            told = accepted(await place.client.request("ESCALATE", "/", given)).output
+            case_id, reply = await escalate(place.client.request, reason, context, str(place.endpoint))
+            accepted(reply)
         except BespeakError as error:
             return replace(ended, notes=(*ended.notes, f"it could not be escalated: {error}"))
-        case_id = told.get("escalation_id") if isinstance(told, dict) else None
         return replace(ended, notes=(*ended.notes, f"escalated as case {case_id}"))
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from bespeak.agent.client.service import origins_elsewhere
 from bespeak.checks.lint import registration
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.catalog.document import bundled_versions, load_bundled
@@ -258,7 +259,7 @@ async def read_service(
         more = f", and {len(findings) - 1} more" if len(findings) > 1 else ""
         return DiscoveryFailure(source, f"its contract does not conform: {findings[0]}{more}", findings)
     name = _free(namespace or _namespace(client, manifest), taken)
-    origins = client.origins_elsewhere()
+    origins = origins_elsewhere(client)
     places = tuple(
         Place(name, one, client, _doubt(one), aliases, origins.get(one.semantic.mcp_tool_name or "", ""))
         for number, one in enumerate(endpoints)

@@ -130,9 +130,6 @@ class WebServiceClient(DescribedClient):
         self._by_id = {each.id: each for each in discovered.capabilities}
         self._by_place = {(each.method, each.path): each for each in reversed(discovered.capabilities)}
 
-    def origins_elsewhere(self) -> dict[str, str]:
-        return {one.id: str(one.origin) for one in self.discovered.capabilities if not self._is_trusted(one.origin)}
-
     async def _request(self, asked: GivenRequest) -> Reply:
         """Carry out a request without scopes and task id; an idempotency key alone makes nothing repeatable."""
         found = self._find(asked.method, asked.path)
