@@ -331,8 +331,7 @@ class ActingAgent:
 
     async def read_answer(self, decided: Decision, name: str, answer: Any) -> Argument | None:
         """Return an answer as the value of a field; None if its schema does not take it."""
-        place = decided.place
-        assert place is not None
+        place = decided.target
         schema = field_of(place, name)
         for value in _readings(answer, schema):
             if takes(place, name, value):
@@ -355,8 +354,7 @@ class ActingAgent:
 
     async def _call(self, decided: Decision, *, last: bool) -> Acted | Decision:
         """Make one call. Return another decision if the contract has changed, or offers something instead."""
-        place = decided.place
-        assert place is not None
+        place = decided.target
         changes = decided.effect != "informational"
         try:
             # AGTP-API-Version tells of a change; before a call that matters, the contract is compared by its ETag.
@@ -388,8 +386,7 @@ class ActingAgent:
         if last:
             return Acted(decided, "failed", f"{reason} again and again; nothing was called")
         if current is None:
-            place = decided.place
-            assert place is not None
+            place = decided.target
             ended = Acted(decided, "refused", f"the service has no {place.endpoint} any more")
             proposed = await self._propose(decided, place, ended)
             if proposed is not ended:
@@ -533,8 +530,7 @@ def ask_for(decided: Decision) -> Asked:
 
 def describe_call(decided: Decision, service_map: ServiceMap) -> str:
     """Say in words what will be called, with every argument and where it comes from."""
-    place = decided.place
-    assert place is not None
+    place = decided.target
     semantic = place.endpoint.semantic
     lines = [f"{decided.label} {place.endpoint.path} at {place.address}"]
     said = semantic.intent or place.endpoint.description

@@ -167,9 +167,7 @@ class Conversation:
             (item, *others), which = choose_items(self._shown.items, found)
         except UnclearError:
             return {}
-        properties = decided.place.endpoint.input_schema.get("properties")
-        names = list(properties) if isinstance(properties, Mapping) else []
-        named = {name: name for name in names}
+        named = {name: name for name in decided.place.fields}
         same = decided.place.namespace == self._shown.namespace
         return {} if others else bind(item, self._shown.noun, decided.place, named, f"of {which}", same=same)
 

@@ -12,7 +12,6 @@ from bespeak.agent.acting.service_map import Candidate, Place, ServiceMap
 from bespeak.agent.arguments.finding import Argument, Arguments, nest
 from bespeak.contract.confirmation import list_named
 from bespeak.contract.endpoint import IMPACTS, Endpoint
-from bespeak.contract.grammar.syntax import parse_template
 from bespeak.contract.matching.calibration import FLOOR
 from bespeak.contract.matching.needs import read_need
 from bespeak.contract.schema.subschemas import inline
@@ -25,6 +24,7 @@ from bespeak.text.language.injection import role_marker, sentences
 from bespeak.text.language.names import words
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.reading.settings import VERB, setting
+from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import unescaped
 
 Verdict = Literal["call", "confirm", "ask", "refuse", "none"]
@@ -121,6 +121,12 @@ class Decision:
         names = set() if place is None else {f"{alias}{place.endpoint}" for alias in place.aliases}
         grave = self.effect == "irreversible" and names.isdisjoint(rules.allow)
         return grave or self.overrides or bool(place is not None and place.doubt)
+
+    @property
+    def target(self) -> Place:
+        """Endpoint of a decision that has one."""
+        assert self.place is not None
+        return self.place
 
     @property
     def overrides(self) -> bool:
@@ -251,15 +257,12 @@ def select(
 
 def judge(decided: Decision, found: Arguments, rules: ActingRules, endpoints: Sequence[Endpoint] = ()) -> Decision:
     """Add the arguments to a chosen endpoint, and decide whether it may be called."""
-    place = decided.place
-    assert place is not None
-    endpoint, semantic = place.endpoint, place.endpoint.semantic
-    properties = endpoint.input_schema.get("properties")
-    places = {name: number for number, name in enumerate(properties if isinstance(properties, Mapping) else ())}
+    place = decided.target
+    places = {name: number for number, name in enumerate(place.fields)}
     ordered = sorted(found.found, key=lambda one: places.get(one.name.partition(".")[0], len(places)))
     arguments = {one.name: one for one in ordered}
     offered = {one.name: one for one in found.offered if one.name not in arguments}
-    arguments, missing, faults = _check(endpoint, arguments)
+    arguments, missing, faults = _check(place, arguments)
     missing = tuple(dict.fromkeys((*(name for name in found.missing if name not in arguments), *missing)))
     notes = (*_notes(place), *(f"no argument takes {brief(text)}" for text in decided.unused))
     decided = replace(decided, arguments=arguments, offered=offered, missing=missing, notes=notes)
@@ -269,7 +272,7 @@ def judge(decided: Decision, found: Arguments, rules: ActingRules, endpoints: Se
         return decided
     if missing:
         return _with(decided, "ask", f"needed and not said: {', '.join(missing)}", *faults)
-    return _release(decided, rules, semantic.confidence_guidance or 0.0)
+    return _release(decided, rules)
 
 
 def assume(base: Decision, decided: Decision, later: Iterable[str], rules: ActingRules) -> Decision:
@@ -280,16 +283,16 @@ def assume(base: Decision, decided: Decision, later: Iterable[str], rules: Actin
     decided = replace(decided, missing=missing, reasons=base.reasons)
     if missing:
         return _with(decided, "ask", f"needed and not said: {', '.join(missing)}")
-    return _release(decided, rules, place.endpoint.semantic.confidence_guidance or 0.0)
+    return _release(decided, rules)
 
 
-def _release(decided: Decision, rules: ActingRules, guidance: float) -> Decision:
+def _release(decided: Decision, rules: ActingRules) -> Decision:
     """Decide whether a complete call may be made without asking anybody (AGIS 6.2, 13)."""
-    place, effect = decided.place, decided.effect
-    assert place is not None
+    place, effect = decided.target, decided.effect
     if effect == "irreversible":
         return _with(decided, "confirm", "it cannot be undone, so a person has to agree")
     reasons = []
+    guidance = place.endpoint.semantic.confidence_guidance or 0.0
     own = rules.read_at if effect == "informational" else rules.change_at
     floor = max(own, guidance)
     if decided.confidence < floor:
@@ -321,8 +324,7 @@ def _with(decided: Decision, verdict: Verdict, *reasons: str) -> Decision:
 
 
 def _refusals(decided: Decision, rules: ActingRules, endpoints: Sequence[Endpoint]) -> Sequence[str]:
-    place = decided.place
-    assert place is not None
+    place = decided.target
     endpoint = place.endpoint
     found = []
     if endpoint.method in rules.refuse:
@@ -337,14 +339,11 @@ def _refusals(decided: Decision, rules: ActingRules, endpoints: Sequence[Endpoin
 
 
 def _check(
-    endpoint: Endpoint, arguments: dict[str, Argument]
+    place: Place, arguments: dict[str, Argument]
 ) -> tuple[dict[str, Argument], tuple[str, ...], tuple[str, ...]]:
     """Drop arguments that break the schema; return the others, what is missing, and why."""
-    template = parse_template(endpoint.path)
-    in_path = () if isinstance(template, Fault) else template.parameters
-    required = endpoint.input_schema.get("required")
-    needed = [*(required if isinstance(required, list) else ()), *in_path]
-    validator, faults = compile_schema(endpoint.input_schema), []
+    needed = [*place.needed]
+    validator, faults = compile_schema(place.endpoint.input_schema), []
     if not isinstance(validator, Fault):
         values = nest({name: one.value for name, one in arguments.items()})
         for wrong in () if validator.is_valid(values) else validator.violations(values):
@@ -353,18 +352,15 @@ def _check(
                 faults.append(f"{name}: {wrong.message}")
                 needed.append(name)
     filled = {*arguments, *(name.partition(".")[0] for name in arguments)}
-    missing = tuple(dict.fromkeys(name for name in needed if isinstance(name, str) and name not in filled))
-    return arguments, missing, tuple(faults)
+    return arguments, tuple(dict.fromkeys(name for name in needed if name not in filled)), tuple(faults)
 
 
 def field_of(place: Place, name: str) -> Mapping[str, Any]:
     """Return the schema of a field of the input; empty if it has none."""
-    schema = place.endpoint.input_schema
-    found: Any = schema
+    schema = found = place.endpoint.input_schema
     for part in name.split("."):
-        properties = found.get("properties") if isinstance(found, Mapping) else None
-        found = inline(properties.get(part), schema) if isinstance(properties, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+        found = as_mapping(inline(as_mapping(found.get("properties")).get(part), schema))
+    return found
 
 
 def name_at(where: str, names: Iterable[str]) -> str:

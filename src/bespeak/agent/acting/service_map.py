@@ -17,6 +17,7 @@ from bespeak.checks.lint import registration
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.catalog.document import bundled_versions, load_bundled
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.grammar.syntax import parse_template
 from bespeak.contract.matching import EndpointIndex, Evidence
 from bespeak.contract.matching.calibration import FLOOR
 from bespeak.contract.matching.needs import LONGEST
@@ -28,6 +29,7 @@ from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.errors import BespeakError
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
+from bespeak.text.reading.table import as_mapping, as_texts
 from bespeak.text.source.pointer import pointer
 
 if TYPE_CHECKING:
@@ -56,6 +58,18 @@ class Place:
     def name(self) -> str:
         """Name of the verb at run time, as in `logistics.DISPATCH` (AGIS 8.2)."""
         return f"{self.namespace}.{self.endpoint.method}"
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """Schemas of the fields of the input."""
+        return as_mapping(self.endpoint.input_schema.get("properties"))
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Fields that every call has: those that are required, then those of the path."""
+        template = parse_template(self.endpoint.path)
+        in_path = () if isinstance(template, Fault) else template.parameters
+        return tuple(dict.fromkeys((*as_texts(self.endpoint.input_schema.get("required")), *in_path)))
 
     @property
     def fingerprint(self) -> str:

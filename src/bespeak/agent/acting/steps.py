@@ -247,8 +247,7 @@ class _Planner:
         given = _said_before(agent, decided, earlier)
         if given:
             decided = await agent.complete(base, given)
-        properties = chosen.endpoint.input_schema.get("properties")
-        names = properties if found is not None and isinstance(properties, Mapping) else decided.missing
+        names = chosen.fields if found is not None else decided.missing
         wanted = [name for name in names if name not in decided.arguments]
         for at, shape in reversed(sources):
             if found is None and (shape.is_list or not shape.fields):
@@ -274,8 +273,7 @@ class _Planner:
 
 def _said_before(agent: ActingAgent, decided: Decision, earlier: Sequence[PlanStep]) -> dict[str, Argument]:
     """Return what earlier clauses say about missing arguments: the same argument, or words that none took."""
-    place, found = decided.place, dict[str, Argument]()
-    assert place is not None
+    place, found = decided.target, dict[str, Argument]()
     for step in reversed(earlier):
         one = step.decision
         same = {name: one.arguments[name] for name in decided.missing if name in one.arguments}
