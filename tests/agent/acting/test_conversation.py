@@ -73,6 +73,13 @@ async def test_yes_of_a_program_agrees_to_nothing_that_needs_a_person() -> None:
     assert desk.done == []
 
 
+async def test_yes_of_a_program_agrees_to_no_change_either() -> None:
+    desk = Desk()
+    rules = ActingRules(match_at=0, change_at=1)
+    turns = await talk(desk, "modify the wake-up call of room 101", "yes", by_person=False, rules=rules)
+    assert (turns[0].needs_person, "Only a person" in turns[1].text, desk.done) == (False, True, [])
+
+
 async def test_yes_without_a_question_and_empty_lines_do_nothing() -> None:
     desk = Desk()
     turns = await talk(desk, "yes", "", "the seventh one", rules=ActingRules())

@@ -11,6 +11,7 @@ from tests.agent.client.scripted import AT_ONCE, always, serving
 from tests.cases import rows
 from tests.service import echo, make_endpoint
 
+from bespeak.agent.acting.agent import ask_for
 from bespeak.agent.acting.decision import ActingRules, Decision, effect_of, is_override, name_at
 from bespeak.app.server.agent import Agent
 from bespeak.contract.endpoint import Endpoint
@@ -87,6 +88,8 @@ async def test_right_to_an_irreversible_call_is_that_of_one_service_if_there_are
             for name in ("stranger", "hotel")
             for place in agent.service_map.find("BOOK", "/room", name)
         ]
+        asked = ask_for(await agent.decide("book a room"))
+        assert [f"{one.uri}" in asked.text, f"{other.uri}" in asked.text] == [True, True]
         for allowed in ("hotel.BOOK /room", f"{one.uri} BOOK /room"):
             assert stranger.needs_person(ActingRules(allow=(allowed,)))
             assert not hotel.needs_person(ActingRules(allow=(allowed,)))

@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 from bespeak.agent.acting import decision as deciding
@@ -171,6 +172,7 @@ class ActingAgent:
         if not named:
             raise ConfigError("services is empty; give at least one.")
         opened: list[tuple[str, ServiceClient]] = []
+        written: dict[int, str] = {}
         failures: list[DiscoveryFailure] = []
         try:
             if self._language_model is not None:
@@ -183,8 +185,9 @@ class ActingAgent:
                 except BespeakError as error:
                     failures.append(DiscoveryFailure(str(source), str(error), tuple(getattr(error, "findings", ()))))
                 else:
+                    written |= {len(opened): str(source)} if isinstance(source, str | Path) else {}
                     opened.append((name, client))
-            self._map = await ServiceMap.read(opened, failures, self._backend)
+            self._map = await ServiceMap.read(opened, failures, self._backend, written)
         except BaseException:
             await self._stack.aclose()
             raise
@@ -513,7 +516,10 @@ def ask_for(decided: Decision) -> Asked:
     """Return the question that a decision waits for."""
     if decided.is_open or decided.place is None:
         options = tuple(f"{label} {one.place.endpoint.path}" for label, one in decided.candidates)
-        listed = (f"{number}. {printable(option)}" for number, option in enumerate(options, 1))
+        # A service chooses its own name, and the user its address.
+        places = [f" at {one.place.address}" for _, one in decided.candidates]
+        shown = places if len(set(places)) > 1 else [""] * len(places)
+        listed = (f"{number}. {printable(option + shown[number - 1])}" for number, option in enumerate(options, 1))
         return Asked("\n".join(("Which of these is meant?", *listed)), decided, options=options)
     name = decided.missing[0]
     schema = field_of(decided.place, name)

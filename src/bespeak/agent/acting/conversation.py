@@ -63,7 +63,7 @@ class Conversation:
             if plain in _NO:
                 return self._ended("nothing more is called", pending) or Turn("Nothing was called.", pending)
             if pending.verdict == "confirm" and plain in YES:
-                if pending.needs_person(self._agent.rules) and not by_person:
+                if not by_person:
                     return Turn("Only a person at a terminal can agree to this call; nothing was called.", pending)
                 return await self._told(await self._agent.carry_out(pending, agreed=True))
             if (answered := await self._answered(pending, said)) is not None:

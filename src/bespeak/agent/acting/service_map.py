@@ -151,14 +151,19 @@ class ServiceMap:
         clients: Mapping[str, ServiceClient] | Iterable[tuple[str, ServiceClient]],
         failures: Iterable[DiscoveryFailure] = (),
         backend: Backend | None = None,
+        sources: Mapping[int, str] | None = None,
     ) -> ServiceMap:
-        """Read and validate the contracts of open clients. A service with an empty name is named by its contract."""
+        """Read and validate the contracts of open clients. A service with an empty name is named by its contract.
+
+        `sources` are the addresses and files as the user wrote them, by the number of the client.
+        """
         named = list(clients.items() if isinstance(clients, Mapping) else clients)
         services: list[MappedService] = []
         failures = list(failures)
         alone = ("",) if len(named) + len(failures) == 1 else ()
-        for namespace, client in named:
-            aliases = (*alone, f"{client.locator} ", *([f"{namespace}."] if namespace else []))
+        for number, (namespace, client) in enumerate(named):
+            written = {str(client.locator), (sources or {}).get(number, str(client.locator))}
+            aliases = (*alone, *(f"{one} " for one in sorted(written)), *([f"{namespace}."] if namespace else []))
             read = await read_service(client, namespace, {one.namespace for one in services}, aliases)
             if isinstance(read, MappedService):
                 services.append(read)
