@@ -284,7 +284,8 @@ async def read_service(
         for number, one in enumerate(endpoints)
         if number not in wrong
     )
-    notes = [f"{endpoints[number]} is left out: {errors[0].message}" for number, errors in wrong.items()]
+    said = ((endpoints[number], errors[0].message) for number, errors in wrong.items())
+    notes = [f"{one} is left out: {message.removeprefix(f'{one}: ')}" for one, message in said]
     notes += [f"{place.endpoint}: {place.doubt}" for place in places if place.doubt]
     version = None if catalog is None else catalog.version
     left_out = tuple(endpoints[number].key for number in wrong)

@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from bespeak.agent.acting.steps import Carried, Plan
     from bespeak.runtime.bindings.language_model import LanguageModelSettings
 
-_MOST_NOTES: Final = 20  # about the contracts of services
+_MOST_NOTES: Final = 10  # about the contract of a service
 _OPTIONS: Final = (
     click.option("--explain", is_flag=True, help="Show the evidence of the match and the reasons of the decision."),
     click.option("--now", metavar="TIME", help="Time that 'tomorrow' refers to (ISO 8601).  [default: now]"),
@@ -168,8 +167,10 @@ async def _open(
         if not agent.service_map.services:
             raise CommandFailedError("; ".join(map(str, failures)))
         _print(line((f"left out: {failure}", "yellow")) for failure in failures)
-        noted = ((one.namespace, note) for one in agent.service_map.services for note in one.notes)
-        _print(line((f"{namespace}: {note}", "yellow")) for namespace, note in islice(noted, _MOST_NOTES))
+        for service in agent.service_map.services:
+            _print(line((f"{service.namespace}: {note}", "yellow")) for note in service.notes[:_MOST_NOTES])
+            if (more := len(service.notes) - _MOST_NOTES) > 0:
+                _print([line((f"{service.namespace}: and {more:,} more notes", "yellow"))])
         yield agent
 
 
