@@ -401,9 +401,7 @@ class ActingAgent:
             # Texts that the user has said stay; values that the new schema does not take are asked for again.
             said = {name: one for name, one in decided.arguments.items() if one.span is None}
             again = await self.complete(chosen, said)
-        if again.verdict == "call" and (current is None or again.effect != "informational"):
-            again = replace(again, verdict="confirm")
-        return replace(again, reasons=(*again.reasons, reason))
+        return _instead(again, reason, asks=current is None or again.effect != "informational")
 
     async def _refused(
         self, decided: Decision, place: Place, reply: Reply, key: str | None, *, last: bool
@@ -433,9 +431,7 @@ class ActingAgent:
             again = deciding.select(decided, self._map, other, self.rules, chosen=False)
             again = await self.complete(replace(again, verdict="call"), {})
             reason = f"the service answered {reply.status} to {place}, and offers {other.endpoint}"
-            if again.verdict == "call" and (again.effect != "informational" or decided.effect != "informational"):
-                again = replace(again, verdict="confirm")
-            return replace(again, reasons=(*again.reasons, reason))
+            return _instead(again, reason, asks={again.effect, decided.effect} != {"informational"})
         if reply.status in (status.NOT_FOUND, status.METHOD_NOT_ALLOWED, status.METHOD_VIOLATION):
             return await self._propose(decided, place, ended)
         return ended
@@ -510,6 +506,12 @@ class ActingAgent:
         except BespeakError as error:
             return replace(ended, notes=(*ended.notes, f"it could not be escalated: {error}"))
         return replace(ended, notes=(*ended.notes, f"escalated as case {case_id}"))
+
+
+def _instead(again: Decision, reason: str, *, asks: bool) -> Decision:
+    """Return a decision that replaces another one; a person has to agree if `asks`."""
+    verdict: deciding.Verdict = "confirm" if asks and again.verdict == "call" else again.verdict
+    return replace(again, verdict=verdict, reasons=(*again.reasons, reason))
 
 
 def ask_for(decided: Decision) -> Asked:
