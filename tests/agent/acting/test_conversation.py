@@ -137,6 +137,19 @@ async def test_yes_to_one_contract_is_none_to_the_next_and_that_one_is_shown() -
     assert (turns[1].acted, turns[2].acted is not None, len(called)) == (None, True, 1)
 
 
+async def test_more_arguments_do_not_choose_between_endpoints() -> None:
+    desk = Desk()
+    rules = ActingRules(match_at=0, read_at=0, change_at=0, argument_at=0)
+    async with Agent([kennel(desk, "MODIFY", "UPDATE")], now=NOW, rules=rules) as agent:
+        conversation = Conversation(agent)
+        first = await conversation.say("change the dog of room 101")
+        second = await conversation.say("and for room 102")
+        chosen = await conversation.say("1")
+    assert [turn.text.split("\n")[0] for turn in (first, second)] == ["Which of these is meant?"] * 2
+    assert chosen.acted is not None
+    assert desk.done == [("dog", {"room_id": "102"})]
+
+
 async def test_call_that_is_too_long_to_be_shown_is_not_agreed_to() -> None:
     desk = Desk()
     async with Agent([hotel(desk)], now=NOW, rules=EASY) as agent:

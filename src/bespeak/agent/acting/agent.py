@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -321,7 +321,10 @@ class ActingAgent:
             if place is None:
                 return replace(decided, reasons=(*decided.reasons, f"{brief(answer)} is not one of the options"))
             chosen = deciding.select(decided, self._map, place, self.rules, chosen=True)
-            return await self.complete(chosen, {})
+            # What the user has said since stays, if this endpoint takes it.
+            return await self.complete(
+                chosen, {name: one for name, one in _said(decided) if takes(place, name, one.value)}
+            )
         offered = decided.offered.get(asked.name)
         agrees = offered is not None and str(answer).strip().lower() in YES
         given = offered if agrees else await self.read_answer(decided, asked.name, answer)
@@ -398,9 +401,8 @@ class ActingAgent:
         else:
             chosen = deciding.choose(self._map, decided.instruction, self.rules)
             chosen = deciding.select(chosen, self._map, current, self.rules, chosen=decided.chosen)
-            # Texts that the user has said stay; values that the new schema does not take are asked for again.
-            said = {name: one for name, one in decided.arguments.items() if one.span is None}
-            again = await self.complete(chosen, said)
+            # What the user has said stays; values that the new schema does not take are asked for again.
+            again = await self.complete(chosen, dict(_said(decided)))
         return _instead(again, reason, asks=current is None or again.effect != "informational")
 
     async def _refused(
@@ -506,6 +508,11 @@ class ActingAgent:
         except BespeakError as error:
             return replace(ended, notes=(*ended.notes, f"it could not be escalated: {error}"))
         return replace(ended, notes=(*ended.notes, f"escalated as case {case_id}"))
+
+
+def _said(decided: Decision) -> Iterator[tuple[str, Argument]]:
+    """Yield the arguments that are not from the instruction: the user has given them in other words."""
+    return ((name, one) for name, one in decided.arguments.items() if one.span is None)
 
 
 def _instead(again: Decision, reason: str, *, asks: bool) -> Decision:
