@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.agent.acting.hotel import NOW, Desk, contract, decide_on, hotel, served, staying
+from tests.agent.acting.hotel import NOW, Desk, Guest, contract, decide_on, hotel, served, staying
 from tests.agent.client.scripted import AT_ONCE, always, serving
 from tests.cases import rows
 from tests.service import echo, make_endpoint
@@ -301,6 +301,21 @@ async def test_doubtful_match_to_endpoints_that_change_something_is_a_choice() -
     assert decided.is_open
     assert (str(chosen.place), chosen.verdict) == ("rooms.MODIFY /stay", "call")
     assert numbered.place is decided.candidates[1][1].place
+
+
+async def test_what_is_missing_is_asked_for_after_the_choice_and_does_not_replace_it() -> None:
+    fields: dict[str, Any] = {"properties": {"room_id": {"type": "string"}}, "required": ["room_id"]}
+    both = [
+        contract("MODIFY", f"/{noun}", impact="reversible", capability="modification", **fields)
+        for noun in ("room", "stay")
+    ]
+    guest = Guest(which="MODIFY /stay", room_id="12")
+    options = {"rules": ActingRules(match_at=0, change_at=0, argument_at=0), **guest.functions()}
+    async with serving(always(200, served(*both))) as server, Agent([server.uri], now=NOW, **options) as agent:
+        decided = await agent.decide("modify it")
+        acted = await agent.carry_out(decided)
+    assert (decided.is_open, decided.missing) == (True, ("room_id",))
+    assert (guest.asked, str(acted.decision.place), acted.ok) == (["", "room_id"], "rooms.MODIFY /stay", True)
 
 
 def test_pointer_into_the_input_is_named_like_its_argument() -> None:

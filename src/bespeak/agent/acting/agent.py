@@ -431,7 +431,7 @@ class ActingAgent:
             return replace(decided, verdict="ask", arguments=left, missing=tuple(wrong), reasons=reasons)
         if other := next(iter(alternatives(self._map, place, reply)), None):
             again = deciding.select(decided, self._map, other, self.rules, chosen=False)
-            again = await self.complete(replace(again, verdict="call"), {})
+            again = await self.complete(replace(again, verdict="call", has_rival=False), {})
             reason = f"the service answered {reply.status} to {place}, and offers {other.endpoint}"
             return _instead(again, reason, asks={again.effect, decided.effect} != {"informational"})
         if reply.status in (status.NOT_FOUND, status.METHOD_NOT_ALLOWED, status.METHOD_VIOLATION):

@@ -112,6 +112,7 @@ class Decision:
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()  # deprecations and doubts about the contract
     chosen: bool = False  # True if the user has chosen the endpoint
+    has_rival: bool = False  # True if another endpoint may be meant as well
     whole: str = ""  # instruction that this one is a clause of; empty if it is all
 
     def needs_person(self, rules: ActingRules) -> bool:
@@ -140,8 +141,8 @@ class Decision:
 
     @property
     def is_open(self) -> bool:
-        """True if the user has to say which of several endpoints is meant."""
-        return self.verdict == "ask" and not self.missing
+        """True if the user has to say which of several endpoints is meant, before anything else."""
+        return self.verdict == "ask" and (self.has_rival or not self.missing)
 
     def to_json(self) -> dict[str, Any]:
         """Return the record of the decision."""
@@ -235,6 +236,7 @@ def select(
         effect=effect,
         reasons=(why,) if why else (),
         chosen=chosen,
+        has_rival=False,
     )
     own = next((one for _, one in base.candidates if one.place is place), None)
     others = [one for _, one in base.candidates if one.place is not place]
@@ -252,7 +254,7 @@ def select(
         ):
             return decided
         reason = f"the effect is {effect}, and another endpoint may be meant as well"
-    return replace(decided, verdict="ask", reasons=(*decided.reasons, reason))
+    return replace(decided, verdict="ask", has_rival=True, reasons=(*decided.reasons, reason))
 
 
 def judge(decided: Decision, found: Arguments, rules: ActingRules, endpoints: Sequence[Endpoint] = ()) -> Decision:
