@@ -265,6 +265,15 @@ async def test_value_that_no_argument_takes_is_a_note_and_stops_a_change() -> No
     assert (changed.verdict, "no argument takes 'Sunday'" in changed.reasons) == ("confirm", True)
 
 
+async def test_value_said_to_an_endpoint_without_arguments_stops_a_change() -> None:
+    reset = contract("MODIFY", "/alarms", impact="reversible", capability="modification")
+    rules = ActingRules(match_at=0, change_at=0)
+    async with serving(always(200, served(reset))) as server, Agent([server.uri], now=NOW, rules=rules) as agent:
+        assert (await agent.decide("modify the alarms")).verdict == "call"
+        decided = await agent.decide("modify the alarms on Sunday")
+    assert (decided.verdict, decided.reasons[-1]) == ("confirm", "no argument takes 'Sunday'")
+
+
 async def test_verb_that_the_rules_refuse_is_not_called() -> None:
     async with staying(Desk(), rules=ActingRules(refuse=("FIND",))) as agent:
         decided = await decide_on(agent, "FIND", "find rooms with 2 beds")

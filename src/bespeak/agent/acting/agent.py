@@ -237,7 +237,7 @@ class ActingAgent:
             for one in find_mentions(decided.instruction, now=self.now, order=self._order)
             if one.kind in _VALUES and not any(start < one.end and one.start < end for start, end in spans)
         )
-        decided = replace(decided, unused=unused if spans else ())
+        decided = replace(decided, unused=unused)
         return deciding.judge(decided, found, self.rules, self._map.endpoints_beside(place))
 
     def find_arguments(self, text: str, place: Place) -> Arguments:
