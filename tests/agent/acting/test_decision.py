@@ -12,6 +12,7 @@ from tests.cases import rows
 from tests.service import echo, make_endpoint
 
 from bespeak.agent.acting.agent import ask_for
+from bespeak.agent.acting.conversation import Conversation
 from bespeak.agent.acting.decision import ActingRules, Decision, effect_of, is_override, name_at
 from bespeak.app.server.agent import Agent
 from bespeak.contract.endpoint import Endpoint
@@ -162,6 +163,12 @@ async def test_instruction_that_is_not_read_to_its_end_is_refused() -> None:
     async with staying(desk) as agent:
         long = "find rooms with 2 beds" + " " * 4_000 + "but do not call anything"
         decided, acted = await agent.decide(long), await agent.act(long)
+        [place] = agent.service_map.find("FIND")
+        assert (await agent.decide(long, place=place)).verdict == "refuse"
+        conversation = Conversation(agent)
+        await conversation.say("find rooms with 2 beds")
+        turn = await conversation.say("and with 3 beds" + " x" * 4_000)
+        assert (turn.acted is not None and turn.acted.state, desk.done.pop()) == ("refused", ("find", {"beds": 2}))
     assert (decided.verdict, decided.place, len(decided.instruction)) == ("refuse", None, 4_000)
     assert (acted.state, "at most 4,000 are read" in acted.message, desk.done) == ("refused", True, [])
 

@@ -216,7 +216,7 @@ class ActingAgent:
         """
         self._map = await self._map.renewed()
         decided = deciding.choose(self._map, instruction, self.rules)
-        if place is not None:
+        if place is not None and len(instruction) <= deciding.SEEN:
             decided = deciding.select(decided, self._map, place, self.rules, chosen=True)
         return await self.complete(decided, given or {})
 

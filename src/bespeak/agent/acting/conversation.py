@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from bespeak.agent.acting.agent import YES, Acted, ActingAgent, ask_for, describe_call
-from bespeak.agent.acting.decision import Decision
+from bespeak.agent.acting.decision import SEEN, Decision
 from bespeak.agent.acting.references import UnclearError, choose_items, find_reference, items_in
 from bespeak.agent.acting.steps import Plan, Run, Shown, bind, make_plan
 from bespeak.agent.arguments.finding import Argument
@@ -57,6 +57,8 @@ class Conversation:
         said = " ".join(text.split())
         if not said:
             return Turn("Say what you want to have done.")
+        if len(said) > SEEN:
+            return await self._next(await self._agent.decide(said))
         plain = said.lower().strip(" .!")
         pending, self._open = self._open, None
         if pending is not None:
