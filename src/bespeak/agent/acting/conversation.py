@@ -140,9 +140,7 @@ class Conversation:
         kept = {
             name: replace(one, span=None, reason=one.reason or "said before") for name, one in decided.arguments.items()
         }
-        # More arguments do not say which of several endpoints is meant.
-        fresh = decided if decided.is_open else replace(decided, verdict="call", reasons=())
-        return await self._agent.complete(replace(fresh, missing=(), offered={}), {**kept, **more})
+        return await self._agent.complete(decided.unjudged(), {**kept, **more})
 
     def _stated(self, decided: Decision, said: str) -> dict[str, Argument]:
         place = decided.place

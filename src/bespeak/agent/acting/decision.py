@@ -129,6 +129,11 @@ class Decision:
         assert self.place is not None
         return self.place
 
+    def unjudged(self) -> Decision:
+        """Return the decision before its arguments were judged. A choice stays open, whatever arguments there are."""
+        fresh = self if self.is_open else replace(self, verdict="call", reasons=())
+        return replace(fresh, missing=(), offered={})
+
     @property
     def overrides(self) -> bool:
         """True if the instruction tells an agent to leave its rules."""

@@ -351,11 +351,7 @@ class Run:
 
     def describe(self, why: str) -> str:
         """Say where the plan ended, and what was done."""
-        done = [
-            f"{one.decision.label} {one.decision.place.endpoint.path}"
-            for one in self.done
-            if one.ok and one.decision.place
-        ]
+        done = [f"{one.decision.label} {one.decision.target.endpoint.path}" for one in self.done if one.ok]
         made = f"done before: {', '.join(done)}" if done else "nothing was done"
         return f"step {min(self._at + 1, len(self.plan.steps))} of {len(self.plan.steps)}: {why}; {made}"
 
@@ -367,10 +363,6 @@ class Run:
         source = None if step.source == REMEMBERED else self.plan.steps[step.source].decision.place
         same = place.namespace == (self._remembered.namespace if source is None else source.namespace)
         reason = f"of {which}" if source is None else f"of {which}, from {source.endpoint}"
-        # Which of several endpoints is meant is not answered by what an earlier step has found.
-        is_open = decided.is_open
-        again = replace(decided, verdict="ask" if is_open else "call", missing=(), offered={})
-        again = again if is_open else replace(again, reasons=())
         found = []
         for item in items:
             bound = bind(item, step.noun, place, step.binds, reason, same=same)
@@ -378,7 +370,7 @@ class Run:
                 raise UnclearError(
                     f"what was found has no {' or '.join(step.binds.values())} that {place.endpoint} takes"
                 )
-            made = await self._agent.complete(again, {**decided.arguments, **bound})
+            made = await self._agent.complete(decided.unjudged(), {**decided.arguments, **bound})
             found.append(replace(made, notes=(*made.notes, f"{', '.join(bound)}: {reason}")))
         return found
 
