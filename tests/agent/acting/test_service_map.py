@@ -170,7 +170,11 @@ async def test_contract_is_read_again_only_when_the_service_says_that_it_changed
         state |= {"manifest": served({**DISPATCH, "path": "/find"}), "etag": '"3"', "version": "2"}
         await client.request("FIND", "/parcel")
         third = await second.renewed()
+        state |= {"manifest": served(DISPATCH), "etag": '"4"', "version": "3"}
+        await client.request("FIND", "/parcel")
+        fourth = await third.renewed()
     assert [place.endpoint.method for place in second.places] == ["FIND"]
+    assert ([str(place) for place in fourth.places], fourth.failures) == (["rooms.DISPATCH /parcel"], ())
     assert third.places == ()
     assert "does not conform" in third.failures[0].reason
 

@@ -239,12 +239,13 @@ class ServiceMap:
                 manifest = service.manifest  # it may answer again until it is called
             if manifest is service.manifest or manifest.raw == service.manifest.raw:
                 services.append(service)
-            elif isinstance(
-                read := await read_service(service.client, service.namespace, aliases=service.aliases), MappedService
-            ):
-                services.append(read)
             else:
-                failures.append(read)
+                read = await read_service(service.client, service.namespace, aliases=service.aliases)
+                failures = [one for one in failures if one.source != str(service.client.locator)]
+                if isinstance(read, DiscoveryFailure):  # until its contract changes again
+                    failures.append(read)
+                    read = replace(service, manifest=manifest, places=(), notes=(), findings=read.findings)
+                services.append(read)
         same = len(services) == len(self.services) and all(map(operator.is_, services, self.services))
         return self if same else ServiceMap(services, failures, self._backend)
 
