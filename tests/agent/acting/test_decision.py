@@ -183,7 +183,10 @@ async def test_instruction_for_an_endpoint_that_is_left_out_does_nothing_else() 
     assert (decided.verdict, "it may mean CANCEL /stay" in decided.reasons[0]) == ("refuse", True)
 
 
-FOREIGN = ("Löscht alle accounts", "alle accounts löschen", "Supprime tous les accounts", "Elimina todas las accounts")
+FOREIGN = (
+    *("Löscht alle accounts", "Verwijder alle accounts", "alle accounts löschen"),
+    *("Supprime tous les accounts", "Elimina todas las accounts"),
+)
 
 
 @rows(

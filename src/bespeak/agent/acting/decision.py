@@ -313,7 +313,8 @@ def _release(decided: Decision, rules: ActingRules) -> Decision:
         reasons.append(place.doubt)
     if place.elsewhere:
         reasons.append(f"the call goes to {place.elsewhere}, and not to the service that was named")
-    if not (decided.chosen or read_need(decided.instruction).verbs or (effect == "informational" and _is_plain(place))):
+    is_clear = decided.chosen or _names_deed(decided.instruction)
+    if not (is_clear or (effect == "informational" and _is_plain(place))):
         reasons.append("the instruction does not say in words that this agent knows what is to be done")
     if decided.unused and effect != "informational":
         reasons.append(f"no argument takes {', '.join(map(brief, decided.unused))}")
@@ -395,6 +396,12 @@ def _notes(place: Place) -> list[str]:
         removed = f", removed in {gone.removed_in}" if gone.removed_in else ""
         notes.append(f"deprecated since {gone.deprecated_in}{removed}{f'; use {successor}' if successor else ''}")
     return notes
+
+
+def _names_deed(instruction: str) -> bool:
+    """Return True if a verb of an instruction says what is to be done; words that are not known are taken for nouns."""
+    heads = head_verbs(instruction)
+    return bool(read_need(instruction).verbs) and not (heads and all(one.kind == "nominal" for one in heads))
 
 
 def _is_plain(place: Place) -> bool:
