@@ -13,6 +13,7 @@ import pytest
 from tests.agent.acting.hotel import Desk, contract, hotel, served
 from tests.agent.client.scripted import AT_ONCE, Seen, always, serving, write
 from tests.agent.discovery import web
+from tests.agent.discovery.test_lookup import AGIS
 from tests.cases import rows
 from tests.documents.ai.test_document import FLIGHTS
 from tests.process import ROOT
@@ -222,6 +223,18 @@ async def test_openapi_description_in_a_file_is_a_service_like_any_other(tmp_pat
         assert agent.service_map.failures == ()
         read, removed = await agent.decide("list all pets"), await agent.decide("delete the pet rex-1")
     assert (read.effect, removed.effect, removed.verdict) == ("informational", "irreversible", "confirm")
+
+
+async def test_agis_document_with_one_wrong_endpoint_is_a_discovery_failure_with_the_findings() -> None:
+    for document, places in ((AGIS, 1), (AGIS.replace("path: /room", "path: /room/book"), 0)):
+        pages = {"/": web.always(200, document.encode(), Content_Type="application/yaml")}
+        async with (
+            web.serving(web.at(pages), tls=False) as served_at,
+            Agent([f"http://127.0.0.1:{served_at.port}"], web=WebOptions(cache="off")) as agent,
+        ):
+            found = agent.service_map
+        assert len(found.places) == places
+        assert [bool(failure.findings) for failure in found.failures] == [True] * (1 - places)
 
 
 async def test_calls_to_a_host_that_nobody_named_need_agreement_even_to_read() -> None:
