@@ -158,9 +158,9 @@ async def test_of_two_copies_the_one_at_the_well_known_place_counts() -> None:
 @pytest.mark.requirement("AI-2.2-6", "AI-3.2-7")
 async def test_documents_with_status_404_and_unknown_categories_are_ignored() -> None:
     found, _ = await look({AI_PATH: always(404, FLIGHTS)})
-    assert (found.kind, found.ai, found.capabilities, found.findings) == ("none", None, (), ())
+    assert (found.kind, found.ai, found.capabilities, found.findings) == ("none", None, [], [])
     found, _ = await look({AI_PATH: {**FLIGHTS, "service": {**FLIGHTS["service"], "category": ["aviation", "travel"]}}})
-    assert (found.kind, found.findings) == ("ai", ())
+    assert (found.kind, found.findings) == ("ai", [])
 
 
 @pytest.mark.requirement("AI-4.1-1", "AI-4.1-2")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from tests.agent.acting.hotel import NOW, Desk, hotel
+from tests.agent.acting.hotel import NOW, Desk, contract, hotel, served
+from tests.agent.client.scripted import Seen, serving, write
 
 from bespeak import App
 from bespeak.agent.acting.conversation import Conversation, Turn
@@ -70,6 +73,13 @@ async def test_yes_of_a_program_agrees_to_nothing_that_needs_a_person() -> None:
     assert desk.done == []
 
 
+async def test_yes_of_a_program_agrees_to_no_change_either() -> None:
+    desk = Desk()
+    rules = ActingRules(match_at=0, change_at=1)
+    turns = await talk(desk, "modify the wake-up call of room 101", "yes", by_person=False, rules=rules)
+    assert (turns[0].needs_person, "Only a person" in turns[1].text, desk.done) == (False, True, [])
+
+
 async def test_yes_without_a_question_and_empty_lines_do_nothing() -> None:
     desk = Desk()
     turns = await talk(desk, "yes", "", "the seventh one", rules=ActingRules())
@@ -104,6 +114,40 @@ async def test_value_of_another_service_that_was_shown_is_asked_about() -> None:
         decided = await agent.decide("modify the second one", place=place)
         picked = conversation._pick("modify the second one", decided)
     assert (picked["room_id"].value, picked["room_id"].confidence < rules.argument_at) == ("102", True)
+
+
+async def test_yes_to_one_contract_is_none_to_the_next_and_that_one_is_shown() -> None:
+    book = contract("BOOK", "/room", impact="irreversible", intent="Book a room.")
+    dearer = {**book, "description": "Book a room that costs more."}
+    dearer["semantic"] = {**book["semantic"], "intent": "Book a room that costs more."}
+    waiting = [served(book), served(dearer)]
+
+    def script(seen: Seen, writer: asyncio.StreamWriter) -> Any:
+        if " DISCOVER " in seen.line:
+            current = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+            return write(writer, 200, current, ETag=f'"{len(waiting)}{current is waiting[0]}"')
+        return write(writer, 200, {})
+
+    async with serving(script) as server, Agent([server.uri], now=NOW, rules=EASY) as agent:
+        conversation = Conversation(agent)
+        turns = [await conversation.say(line) for line in ("book a room", "yes", "yes")]
+        called = [seen.line for seen in server.seen if "BOOK" in seen.line]
+    assert ["costs more" in turn.text for turn in turns] == [False, True, False]
+    assert "This cannot be undone." in turns[1].text
+    assert (turns[1].acted, turns[2].acted is not None, len(called)) == (None, True, 1)
+
+
+async def test_more_arguments_do_not_choose_between_endpoints() -> None:
+    desk = Desk()
+    rules = ActingRules(match_at=0, read_at=0, change_at=0, argument_at=0)
+    async with Agent([kennel(desk, "MODIFY", "UPDATE")], now=NOW, rules=rules) as agent:
+        conversation = Conversation(agent)
+        first = await conversation.say("change the dog of room 101")
+        second = await conversation.say("and for room 102")
+        chosen = await conversation.say("1")
+    assert [turn.text.split("\n")[0] for turn in (first, second)] == ["Which of these is meant?"] * 2
+    assert chosen.acted is not None
+    assert desk.done == [("dog", {"room_id": "102"})]
 
 
 async def test_call_that_is_too_long_to_be_shown_is_not_agreed_to() -> None:

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.agent.acting.hotel import Desk, contract, hotel, served
 from tests.agent.client.scripted import AT_ONCE, Seen, always, serving, write
+from tests.agent.discovery import web
+from tests.agent.discovery.test_lookup import AGIS
 from tests.cases import rows
+from tests.documents.ai.test_document import FLIGHTS
+from tests.process import ROOT
 from tests.runtime.bindings.mcp.servers import on_the_web
 
+from bespeak.agent.acting.decision import ActingRules
 from bespeak.agent.acting.service_map import ServiceMap
 from bespeak.agent.client.connect import connect
+from bespeak.agent.client.web_options import WebOptions
 from bespeak.app.server.agent import Agent
 from bespeak.app.server.connect import connect as connect_any
+from bespeak.contract.matching.vectors import Backend
 
 pytestmark = pytest.mark.anyio
 
@@ -58,16 +67,38 @@ async def test_method_decides_between_endpoints_whose_intents_are_the_same() -> 
     ({"semantic": {"intent": "Dispatch a parcel."}}, "actor"),
     ids=["an unknown verb", "a verb in the path", "a broken schema", "an incomplete semantic block"],
 )
-async def test_contract_that_does_not_conform_is_a_discovery_failure_with_findings(
+async def test_endpoint_that_does_not_conform_is_left_out_with_findings_and_the_others_stay(
     change: dict[str, Any], what: str
 ) -> None:
-    found = await map_of(served(contract("FIND", "/parcel", impact="informational"), {**DISPATCH, **change}))
-    assert found.places == ()
+    wrong = {**DISPATCH, **change}
+    found = await map_of(served(contract("FIND", "/parcel", impact="informational"), wrong))
+    [service] = found.services
+    assert [str(place.endpoint) for place in found.places] == ["FIND /parcel"]
+    assert service.left_out == ((wrong["method"], wrong["path"]),)
+    assert all(finding.severity == "error" for finding in service.findings)
+    assert any(what in finding.message for finding in service.findings)
+    assert service.findings[0].pointer.startswith("/endpoints/1")
+    assert service.notes[0].startswith(f"{wrong['method']} {wrong['path']} is left out: ")
+
+
+async def test_contract_without_a_conforming_endpoint_is_a_discovery_failure_with_findings() -> None:
+    found = await map_of(served({**DISPATCH, "method": "FLY"}, {**DISPATCH, "path": "/find/parcel"}))
     [failure] = found.failures
-    assert "does not conform" in failure.reason
-    assert all(finding.severity == "error" for finding in failure.findings)
-    assert any(what in finding.message for finding in failure.findings)
-    assert failure.findings[0].pointer.startswith("/endpoints/1")
+    assert (found.places, "does not conform" in failure.reason) == ((), True)
+    assert {finding.pointer.split("/")[2] for finding in failure.findings} == {"0", "1"}
+
+
+async def test_endpoint_that_is_declared_twice_is_the_first_one() -> None:
+    twice = {**DISPATCH, "semantic": {**DISPATCH["semantic"], "intent": "Dispatch a parcel by air."}}
+    found = await map_of(served(DISPATCH, twice))
+    assert [place.endpoint.semantic.intent for place in found.places] == ["Dispatch a parcel."]
+    assert found.services[0].left_out == (("DISPATCH", "/parcel"),)
+
+
+async def test_manifest_that_hides_its_version_is_checked_like_any_other() -> None:
+    hidden = served({**DISPATCH, "method": "FLY"}, contract("FIND", "/parcel", impact="informational"))
+    found = await map_of({name: one for name, one in hidden.items() if name != "agtp_version"})
+    assert [str(place.endpoint) for place in found.places] == ["FIND /parcel"]
 
 
 async def test_service_without_a_common_catalog_is_left_out() -> None:
@@ -82,10 +113,22 @@ async def test_service_that_is_not_reached_does_not_hide_the_others(unused_port:
     assert "connection refused" in agent.service_map.failures[0].reason
 
 
-async def test_mcp_server_is_refused_with_the_command_that_makes_a_service_of_it() -> None:
-    async with on_the_web() as url, Agent([url, hotel(Desk())], retry=AT_ONCE) as agent:
+async def test_tools_of_an_mcp_server_are_endpoints_that_nobody_has_reviewed() -> None:
+    async with on_the_web() as url, Agent([url, hotel(Desk())], confirm=lambda _: True) as agent:
+        assert agent.service_map.failures == ()
+        decided = await agent.decide("multiply a 6 by b 7")
+        assert (decided.verdict, "nobody has reviewed this contract" in decided.reasons) == ("confirm", True)
+        assert decided.place is not None
+        assert decided.place.aliases == (f"{url} ",)
+        acted = await agent.carry_out(decided)
+    assert (acted.state, acted.message, acted.output) == ("done", "", {"product": 42})
+
+
+async def test_mcp_server_that_asks_for_a_credential_is_a_failure_that_says_so() -> None:
+    async with on_the_web(token="t0ken") as url, Agent([url, hotel(Desk())], retry=AT_ONCE) as agent:
         [failure] = agent.service_map.failures
     assert f"bespeak import mcp {url} -o tools" in failure.reason
+    assert "As an MCP server: " in failure.reason
 
 
 @pytest.mark.requirement("AGIS-8.2-4")
@@ -128,7 +171,11 @@ async def test_contract_is_read_again_only_when_the_service_says_that_it_changed
         state |= {"manifest": served({**DISPATCH, "path": "/find"}), "etag": '"3"', "version": "2"}
         await client.request("FIND", "/parcel")
         third = await second.renewed()
+        state |= {"manifest": served(DISPATCH), "etag": '"4"', "version": "3"}
+        await client.request("FIND", "/parcel")
+        fourth = await third.renewed()
     assert [place.endpoint.method for place in second.places] == ["FIND"]
+    assert ([str(place) for place in fourth.places], fourth.failures) == (["rooms.DISPATCH /parcel"], ())
     assert third.places == ()
     assert "does not conform" in third.failures[0].reason
 
@@ -150,6 +197,14 @@ async def test_text_that_instructs_the_reader_is_data_and_raises_a_doubt() -> No
         assert one.parts.intent.words == ()
 
 
+async def test_rules_name_a_service_as_the_user_wrote_it() -> None:
+    folder = str(ROOT / "examples/restaurant")
+    async with Agent([folder, hotel(Desk())]) as agent:
+        [restaurant] = {one.aliases for one in agent.service_map.places if one.namespace != "harbour"}
+    assert f"{folder} " in restaurant
+    assert "" not in restaurant
+
+
 async def test_openapi_description_in_a_file_is_a_service_like_any_other(tmp_path: Path) -> None:
     listing = {"operationId": "listPets", "summary": "List all pets", "responses": {"200": {"description": "Pets"}}}
     deleting = {
@@ -168,6 +223,50 @@ async def test_openapi_description_in_a_file_is_a_service_like_any_other(tmp_pat
         assert agent.service_map.failures == ()
         read, removed = await agent.decide("list all pets"), await agent.decide("delete the pet rex-1")
     assert (read.effect, removed.effect, removed.verdict) == ("informational", "irreversible", "confirm")
+
+
+async def test_agis_document_with_one_wrong_endpoint_is_a_discovery_failure_with_the_findings() -> None:
+    for document, places in ((AGIS, 1), (AGIS.replace("path: /room", "path: /room/book"), 0)):
+        pages = {"/": web.always(200, document.encode(), Content_Type="application/yaml")}
+        async with (
+            web.serving(web.at(pages), tls=False) as served_at,
+            Agent([f"http://127.0.0.1:{served_at.port}"], web=WebOptions(cache="off")) as agent,
+        ):
+            found = agent.service_map
+        assert len(found.places) == places
+        assert [bool(failure.findings) for failure in found.failures] == [True] * (1 - places)
+
+
+async def test_calls_to_a_host_that_nobody_named_need_agreement_even_to_read() -> None:
+    async with web.serving(web.at({"/flights": {"ok": True}}), tls=False) as other:
+        origin = f"http://127.0.0.1:{other.port}"
+        search = {"id": "search", "description": "Search flights", "method": "GET"}
+        away = {**FLIGHTS, "capabilities": [{**search, "endpoint": f"{origin}/flights"}]}
+        near = {**FLIGHTS, "capabilities": [{**search, "endpoint": "/flights"}]}
+        decided = []
+        for document in (away, near):
+            options: dict[str, Any] = {"web": WebOptions(cache="off"), "rules": ActingRules(read_at=0)}
+            async with (
+                web.serving(web.at({"/.well-known/ai": document}), tls=False) as named,
+                Agent([f"http://127.0.0.1:{named.port}"], **options) as agent,
+            ):
+                decided.append(await agent.decide("search flights"))
+                assert (await agent.carry_out(decided[-1])).state != "done"
+    assert [one.verdict for one in decided] == ["confirm", "call"]
+    assert f"the call goes to {origin}, and not to the service that was named" in decided[0].reasons
+    assert other.asked == []
+
+
+async def test_meanings_of_another_language_are_those_of_a_backend() -> None:
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        return [[1.0, 0.0] if re.search("dog|Hund", text) else [0.0, 1.0] for text in texts]
+
+    backend = Backend("of dogs", embed)
+    dog, cat = (contract("FIND", f"/{noun}", impact="informational") for noun in ("dog", "cat"))
+    async with serving(always(200, served(dog, cat))) as server, Agent([server.uri], backend=backend) as agent:
+        found = agent.service_map.match("finde den Hund", floor=0)
+        renewed = await agent.service_map.renewed("rooms")
+    assert (found[0].place.endpoint.path, renewed.match("finde den Hund", 1, floor=0)) == ("/dog", found[:1])
 
 
 async def test_an_empty_map_matches_nothing() -> None:

@@ -26,6 +26,7 @@ from bespeak.agent.client.web import described_manifest
 from bespeak.agent.discovery.lookup import Discovered
 from bespeak.agent.discovery.readers import Capability
 from bespeak.contract.policy import Policies
+from bespeak.documents.ai.document import AiDocument
 from bespeak.documents.projections.manifest_signature import sign_manifest
 from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.protocol.address_guard import Origin, WebAddress
@@ -301,14 +302,12 @@ async def test_outcomes_of_unreachable_services_and_facts_about_authority(unused
 def test_capabilities_are_endpoints_with_the_effects_of_their_methods() -> None:
     schema = {"type": "object", "properties": {"q": {"type": "string"}}}
     found = Discovered(
-        kind="ai",
-        address=WebAddress(HERE, "/"),
-        base=WebAddress(HERE, "/"),
-        name="Flights",
-        capabilities=(
+        WebAddress(HERE, "/"),
+        ai=AiDocument(name="Flights", description="", capabilities=()),
+        capabilities=[
             Capability(id="a", method="GET", path="/x", origin=HERE, target="/x", input_schema=schema),
             Capability(id="b", method="POST", path="/x", origin=HERE, target="/x", description="Book"),
-        ),
+        ],
     )
     manifest = described_manifest(found)
     read, write = manifest.endpoints

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import rows
 
-from bespeak.agent.discovery.lookup import Discovered, DiscoverySearch
+from bespeak.agent.discovery.lookup import Discovered
 from bespeak.agent.discovery.readers import (
     PLACEHOLDER,
     Capability,
@@ -81,12 +81,12 @@ def test_a_capability_is_found_by_its_id_and_reported_if_it_is_foreign() -> None
     origin = Origin("https", "a.example", 443)
     address = WebAddress(origin, "/")
     one = Capability(id="one", method="GET", path="/x", origin=origin, target="/x")
-    found = Discovered(kind="ai", address=address, base=address, capabilities=(one,))
+    found = Discovered(address, capabilities=[one])
     assert found.capability("one") is one
     assert found.capability("two") is None
     there = Origin("https", "b.example", 443)
     capability = Capability(id="x", method="GET", path="/x", origin=there, target="/x")
-    found = DiscoverySearch(PLACE, ai=AI, capabilities=[capability]).result({"tdm-reservation": "1"})
+    found = Discovered(PLACE, ai=AI, capabilities=[capability]).finish({"tdm-reservation": "1"})
     assert [finding.rule for finding in found.findings] == ["W108", "W109"]
 
 
@@ -106,22 +106,22 @@ OPENAPI = Description(openapi="3.1.0", title="Pets", description="Finds\n\npets.
     ({"summary": {"service": 1}}, "none", "", ""),
 )
 def test_most_telling_document_names_the_service(found: dict[str, Any], kind: str, name: str, description: str) -> None:
-    result = DiscoverySearch(PLACE, **found).result({})
+    result = Discovered(PLACE, **found).finish({})
     assert (result.kind, result.name, result.description) == (kind, name, description)
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("certificate", True), ("connection", True), ("status", False)])
 def test_a_host_that_cannot_be_asked_is_given_up(kind: FaultKind, expected: bool) -> None:
     fetched = Fetched(what="it", url=URL, final_url=URL, fault=FetchFault(kind, "no", URL))
-    assert DiscoverySearch(PLACE, [fetched]).is_hopeless() is expected
-    assert not DiscoverySearch(PLACE).is_hopeless()
+    assert Discovered(PLACE, [fetched]).is_hopeless() is expected
+    assert not Discovered(PLACE).is_hopeless()
 
 
 def test_addresses_start_from_the_first_document_and_reports_are_bounded() -> None:
-    search = DiscoverySearch(PLACE)
+    search = Discovered(PLACE)
     for url in ("https://b.example/x", "https://c.example/y"):
         assert str(search.start_from(Fetched(what="it", url=url, final_url=url))) == url
-    assert str(search.result({}).base) == "https://b.example/x"
-    search = DiscoverySearch(PLACE)
+    assert str(search.finish({}).base) == "https://b.example/x"
+    search = Discovered(PLACE)
     search.leave_out([(f"/{number}", "no") for number in range(1000)], URL)
     assert len(search.findings) == 100

@@ -70,7 +70,7 @@ async def test_discovery_and_openapi_documents_give_the_capabilities() -> None:
     [capability] = found.capabilities
     assert (capability.id, capability.method, capability.path) == ("search_flights", "GET", "/api/flights")
     assert capability.input_schema["required"] == ["from"]
-    assert found.findings == ()
+    assert found.findings == []
     found, _ = await look({"/openapi.json": OPENAPI})
     [capability] = found.capabilities
     assert (capability.id, capability.method, capability.path) == ("getPet", "GET", "/pets/{petId}")
@@ -116,7 +116,7 @@ async def test_sources_are_asked_in_order_until_one_is_callable(
 ) -> None:
     found, web = await look(pages, path)
     assert (found.kind, found.name, web.targets) == (kind, name, targets)
-    assert found.findings == ()
+    assert found.findings == []
 
 
 async def test_documents_are_read_where_the_summary_says_and_post_is_only_for_agtp_faces() -> None:
@@ -264,7 +264,7 @@ async def test_a_wrong_capability_is_left_out_and_the_others_are_used(member: di
 @pytest.mark.parametrize("place", [CARD_PLACE, "/.well-known/agent.json"])
 async def test_an_agent_that_has_only_a_card_is_shown(place: str) -> None:
     found, web = await look({place: card()})
-    assert (found.kind, found.name, found.capabilities) == ("a2a", "Routes", ())
+    assert (found.kind, found.name, found.capabilities) == ("a2a", "Routes", [])
     assert [skill.id for skill in found.card.skills] == ["plan"]
     assert [each.url for each in found.card.interfaces] == [f"{web.url}/a2a"]
 

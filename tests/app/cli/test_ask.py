@@ -140,6 +140,18 @@ async def test_several_services_are_named_and_one_that_fails_is_left_out(run: An
     assert ran.json["match"]["method"] == "harbour.FIND"
 
 
+async def test_endpoints_that_are_left_out_are_named_and_a_field_cannot_move_the_cursor(run: Any, person: Any) -> None:
+    loud = {"\x1b[2J": {"type": "string"}}
+    wrong = [{**contract("FIND", f"/thing-{at}", impact="informational"), "method": "FLY"} for at in range(12)]
+    good = contract("FIND", "/lobster", impact="informational", properties=loud, required=list(loud))
+    asked = person("")
+    async with serving(always(200, served(*wrong, good))) as server:
+        ran = await run(Desk(), server.uri, "find the lobster")
+    assert "rooms: FLY /thing-0 is left out: FLY is not in catalog" in ran.err
+    assert "rooms: and 2 more notes" in ran.err
+    assert (asked, "\x1b" in ran.err) == (["\\x1b[2J"], False)
+
+
 async def test_chat_reads_lines_and_a_pipe_agrees_to_nothing_irreversible(
     run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

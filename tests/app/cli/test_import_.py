@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,7 +22,7 @@ import bespeak
 from bespeak.agent.client.errors import ServiceError
 from bespeak.agent.discovery.fetcher import Fetcher
 from bespeak.app.cli.import_ import import_, open_agis_file, open_description
-from bespeak.app.cli.mcp_source import named_server, open_tools
+from bespeak.app.server.mcp_source import named_server, read_tools
 from bespeak.contract.handler import McpServer
 from bespeak.contract.service import DataClass, DataManifest, Vocabulary
 from bespeak.documents.agis.canonical import parse_agis, write_json, write_yaml
@@ -434,12 +435,12 @@ def test_what_cannot_be_written_to_files_is_refused(words: Any, options: dict[st
 
 def test_missing_program_and_variable_are_told_before_anything_is_started() -> None:
     with pytest.raises(ConfigError, match="'surely-not-installed' is not found"):
-        open_tools(McpServer(tool="", command="surely-not-installed"), "x")
+        asyncio.run(read_tools(McpServer(tool="", command="surely-not-installed"), "x"))
     with pytest.raises(ConfigError, match="'SURELY_NOT_SET', which is not set"):
-        open_tools(McpServer(tool="", command="sh", env=("SURELY_NOT_SET",)), "x")
+        asyncio.run(read_tools(McpServer(tool="", command="sh", env=("SURELY_NOT_SET",)), "x"))
 
 
 @pytest.mark.process
 def test_server_that_does_not_speak_mcp_is_told_with_its_words() -> None:
     with pytest.raises(CommandFailedError, match=r"(?s)the server cannot be reached: .* It said: no such thing"):
-        open_tools(McpServer(tool="", command="sh", args=("-c", "echo no such thing >&2; exit 1")), "sh")
+        asyncio.run(read_tools(McpServer(tool="", command="sh", args=("-c", "echo no such thing >&2; exit 1")), "sh"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from importlib.util import find_spec
 
@@ -40,3 +41,18 @@ def test_the_judgement_needs_no_vectors() -> None:
 
     assert bespeak.text.language.consistency.judge("BOOK", "Books a table").verdict == "consistent"
     assert embedding.PACKAGE not in sys.modules or AVAILABLE
+
+
+LOADED = """
+import logging
+from bespeak.text.language import embedding
+embedding.embed(["book a room"])
+print(logging.getLogger().handlers, logging.getLogger().level == logging.WARNING)
+"""
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not AVAILABLE, reason="needs the extra `embeddings`")
+def test_vectors_leave_the_loggers_of_the_process_alone() -> None:
+    ran = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    assert (ran.stdout, ran.stderr) == ("[] True\n", "")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 from bespeak.agent.acting import decision as deciding
@@ -22,8 +23,10 @@ from bespeak.agent.acting.steps import Carried, Plan
 from bespeak.agent.arguments.finding import Argument, Arguments, find_arguments
 from bespeak.agent.client.connect import connect
 from bespeak.agent.client.errors import CallTimeoutError, Reply, UnreachableError, accepted, error_of
+from bespeak.agent.client.negotiation import escalate
 from bespeak.agent.client.service import ServiceClient, call_name, output_of
 from bespeak.contract.confirmation import LONGEST, cut_value, list_lines, list_named
+from bespeak.contract.matching.vectors import Backend
 from bespeak.contract.schema.validation import compile_schema
 from bespeak.documents.projections.agtp_manifest import project_endpoint
 from bespeak.errors import BespeakError, ConfigError
@@ -130,6 +133,7 @@ class ActingAgent:
         now: datetime | Callable[[], datetime] | None = None,
         order: Literal["DMY", "MDY"] | None = None,
         escalate: bool = False,
+        backend: Backend | None = None,
         **options: Any,
     ) -> None:
         """Prepare an agent for services: what `connect` takes. A mapping gives them names.
@@ -142,6 +146,7 @@ class ActingAgent:
         - `now` is the time that "tomorrow" refers to, with its time zone; `order` that of `3/4`: `"DMY"` or `"MDY"`.
         - `language_model` fills arguments that rules do not find, under the same schema.
         - `escalate` passes what cannot be decided to the service with ESCALATE.
+        - `backend` compares meanings of words, for instance those of another language.
         - `opener` opens the client of a service; the other options are its options, by default those of `connect`.
         """
         self.rules = rules or ActingRules()
@@ -153,6 +158,7 @@ class ActingAgent:
         self._now = now
         self._order = order
         self._escalates = escalate
+        self._backend = backend
         self._options = options
         self._stack = AsyncExitStack()
         self._map = ServiceMap(())
@@ -166,6 +172,7 @@ class ActingAgent:
         if not named:
             raise ConfigError("services is empty; give at least one.")
         opened: list[tuple[str, ServiceClient]] = []
+        written: dict[int, str] = {}
         failures: list[DiscoveryFailure] = []
         try:
             if self._language_model is not None:
@@ -178,8 +185,9 @@ class ActingAgent:
                 except BespeakError as error:
                     failures.append(DiscoveryFailure(str(source), str(error), tuple(getattr(error, "findings", ()))))
                 else:
+                    written |= {len(opened): str(source)} if isinstance(source, str | Path) else {}
                     opened.append((name, client))
-            self._map = await ServiceMap.read(opened, failures)
+            self._map = await ServiceMap.read(opened, failures, self._backend, written)
         except BaseException:
             await self._stack.aclose()
             raise
@@ -208,7 +216,7 @@ class ActingAgent:
         """
         self._map = await self._map.renewed()
         decided = deciding.choose(self._map, instruction, self.rules)
-        if place is not None:
+        if place is not None and len(instruction) <= deciding.SEEN:
             decided = deciding.select(decided, self._map, place, self.rules, chosen=True)
         return await self.complete(decided, given or {})
 
@@ -229,7 +237,7 @@ class ActingAgent:
             for one in find_mentions(decided.instruction, now=self.now, order=self._order)
             if one.kind in _VALUES and not any(start < one.end and one.start < end for start, end in spans)
         )
-        decided = replace(decided, unused=unused if spans else ())
+        decided = replace(decided, unused=unused)
         return deciding.judge(decided, found, self.rules, self._map.endpoints_beside(place))
 
     def find_arguments(self, text: str, place: Place) -> Arguments:
@@ -313,7 +321,10 @@ class ActingAgent:
             if place is None:
                 return replace(decided, reasons=(*decided.reasons, f"{brief(answer)} is not one of the options"))
             chosen = deciding.select(decided, self._map, place, self.rules, chosen=True)
-            return await self.complete(chosen, {})
+            # What the user has said since stays, if this endpoint takes it.
+            return await self.complete(
+                chosen, {name: one for name, one in _said(decided) if takes(place, name, one.value)}
+            )
         offered = decided.offered.get(asked.name)
         agrees = offered is not None and str(answer).strip().lower() in YES
         given = offered if agrees else await self.read_answer(decided, asked.name, answer)
@@ -326,8 +337,7 @@ class ActingAgent:
 
     async def read_answer(self, decided: Decision, name: str, answer: Any) -> Argument | None:
         """Return an answer as the value of a field; None if its schema does not take it."""
-        place = decided.place
-        assert place is not None
+        place = decided.target
         schema = field_of(place, name)
         for value in _readings(answer, schema):
             if takes(place, name, value):
@@ -350,8 +360,7 @@ class ActingAgent:
 
     async def _call(self, decided: Decision, *, last: bool) -> Acted | Decision:
         """Make one call. Return another decision if the contract has changed, or offers something instead."""
-        place = decided.place
-        assert place is not None
+        place = decided.target
         changes = decided.effect != "informational"
         try:
             # AGTP-API-Version tells of a change; before a call that matters, the contract is compared by its ETag.
@@ -383,8 +392,7 @@ class ActingAgent:
         if last:
             return Acted(decided, "failed", f"{reason} again and again; nothing was called")
         if current is None:
-            place = decided.place
-            assert place is not None
+            place = decided.target
             ended = Acted(decided, "refused", f"the service has no {place.endpoint} any more")
             proposed = await self._propose(decided, place, ended)
             if proposed is not ended:
@@ -393,12 +401,9 @@ class ActingAgent:
         else:
             chosen = deciding.choose(self._map, decided.instruction, self.rules)
             chosen = deciding.select(chosen, self._map, current, self.rules, chosen=decided.chosen)
-            # Texts that the user has said stay; values that the new schema does not take are asked for again.
-            said = {name: one for name, one in decided.arguments.items() if one.span is None}
-            again = await self.complete(chosen, said)
-        if again.verdict == "call" and (current is None or again.effect != "informational"):
-            again = replace(again, verdict="confirm")
-        return replace(again, reasons=(*again.reasons, reason))
+            # What the user has said stays; values that the new schema does not take are asked for again.
+            again = await self.complete(chosen, dict(_said(decided)))
+        return _instead(again, reason, asks=current is None or again.effect != "informational")
 
     async def _refused(
         self, decided: Decision, place: Place, reply: Reply, key: str | None, *, last: bool
@@ -426,11 +431,9 @@ class ActingAgent:
             return replace(decided, verdict="ask", arguments=left, missing=tuple(wrong), reasons=reasons)
         if other := next(iter(alternatives(self._map, place, reply)), None):
             again = deciding.select(decided, self._map, other, self.rules, chosen=False)
-            again = await self.complete(replace(again, verdict="call"), {})
+            again = await self.complete(replace(again, verdict="call", has_rival=False), {})
             reason = f"the service answered {reply.status} to {place}, and offers {other.endpoint}"
-            if again.verdict == "call" and (again.effect != "informational" or decided.effect != "informational"):
-                again = replace(again, verdict="confirm")
-            return replace(again, reasons=(*again.reasons, reason))
+            return _instead(again, reason, asks={again.effect, decided.effect} != {"informational"})
         if reply.status in (status.NOT_FOUND, status.METHOD_NOT_ALLOWED, status.METHOD_VIOLATION):
             return await self._propose(decided, place, ended)
         return ended
@@ -499,20 +502,33 @@ class ActingAgent:
         reasons = {"open": "ambiguous_instruction", "unknown": "resource_unavailable", "refused": "scope_limit"}
         reason = "confidence_threshold" if ended.decision.verdict == "confirm" else reasons[ended.state]
         context = {"decision": ended.decision.to_json(), "message": ended.message}
-        given = {"task_id": str(uuid.uuid4()), "reason": reason, "context": context, "priority": "normal"}
         try:
-            told = accepted(await place.client.request("ESCALATE", "/", given)).output
+            case_id, reply = await escalate(place.client.request, reason, context, str(place.endpoint))
+            accepted(reply)
         except BespeakError as error:
             return replace(ended, notes=(*ended.notes, f"it could not be escalated: {error}"))
-        case_id = told.get("escalation_id") if isinstance(told, dict) else None
         return replace(ended, notes=(*ended.notes, f"escalated as case {case_id}"))
+
+
+def _said(decided: Decision) -> Iterator[tuple[str, Argument]]:
+    """Yield the arguments that are not from the instruction: the user has given them in other words."""
+    return ((name, one) for name, one in decided.arguments.items() if one.span is None)
+
+
+def _instead(again: Decision, reason: str, *, asks: bool) -> Decision:
+    """Return a decision that replaces another one; a person has to agree if `asks`."""
+    verdict: deciding.Verdict = "confirm" if asks and again.verdict == "call" else again.verdict
+    return replace(again, verdict=verdict, reasons=(*again.reasons, reason))
 
 
 def ask_for(decided: Decision) -> Asked:
     """Return the question that a decision waits for."""
     if decided.is_open or decided.place is None:
         options = tuple(f"{label} {one.place.endpoint.path}" for label, one in decided.candidates)
-        listed = (f"{number}. {printable(option)}" for number, option in enumerate(options, 1))
+        # A service chooses its own name, and the user its address.
+        places = [f" at {one.place.address}" for _, one in decided.candidates]
+        shown = places if len(set(places)) > 1 else [""] * len(places)
+        listed = (f"{number}. {printable(option + shown[number - 1])}" for number, option in enumerate(options, 1))
         return Asked("\n".join(("Which of these is meant?", *listed)), decided, options=options)
     name = decided.missing[0]
     schema = field_of(decided.place, name)
@@ -529,10 +545,9 @@ def ask_for(decided: Decision) -> Asked:
 
 def describe_call(decided: Decision, service_map: ServiceMap) -> str:
     """Say in words what will be called, with every argument and where it comes from."""
-    place = decided.place
-    assert place is not None
+    place = decided.target
     semantic = place.endpoint.semantic
-    lines = [f"{decided.label} {place.endpoint.path} at {place.client.locator}"]
+    lines = [f"{decided.label} {place.endpoint.path} at {place.address}"]
     said = semantic.intent or place.endpoint.description
     lines += [f"The service says: {said[:500]}"] if said and not place.doubt else []
     lines += ["This cannot be undone."] if decided.effect == "irreversible" else []
@@ -572,7 +587,12 @@ def _pick(decided: Decision, answer: Any) -> Place | None:
     text = str(answer).strip().lower()
     if text.isdigit() and 0 < int(text) <= len(decided.candidates):
         return decided.candidates[int(text) - 1][1].place
-    for label, one in decided.candidates:
-        if text in (f"{label} {one.place.endpoint.path}".lower(), label.lower(), one.place.endpoint.path.lower()):
-            return one.place
+    for named in ("{0} {1}", "{0}", "{1}"):
+        meant = [
+            one.place
+            for label, one in decided.candidates
+            if named.format(label, one.place.endpoint.path).lower() == text
+        ]
+        if len(meant) == 1:  # what names several chooses none
+            return meant[0]
     return None

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from bespeak.agent.acting.agent import YES, Acted, ActingAgent, ask_for, describe_call
-from bespeak.agent.acting.decision import Decision
-from bespeak.agent.acting.references import UnclearError, choose_items, find_reference, items_in, substitute
+from bespeak.agent.acting.decision import SEEN, Decision
+from bespeak.agent.acting.references import UnclearError, choose_items, find_reference, items_in
 from bespeak.agent.acting.steps import Plan, Run, Shown, bind, make_plan
 from bespeak.agent.arguments.finding import Argument
 from bespeak.contract.confirmation import LONGEST
@@ -57,30 +57,32 @@ class Conversation:
         said = " ".join(text.split())
         if not said:
             return Turn("Say what you want to have done.")
+        if len(said) > SEEN:
+            return await self._next(await self._agent.decide(said))
         plain = said.lower().strip(" .!")
         pending, self._open = self._open, None
         if pending is not None:
             if plain in _NO:
                 return self._ended("nothing more is called", pending) or Turn("Nothing was called.", pending)
             if pending.verdict == "confirm" and plain in YES:
-                if pending.needs_person(self._agent.rules) and not by_person:
+                if not by_person:
                     return Turn("Only a person at a terminal can agree to this call; nothing was called.", pending)
                 return await self._told(await self._agent.carry_out(pending, agreed=True))
             if (answered := await self._answered(pending, said)) is not None:
                 return await self._next(answered)
         self._run = None
-        if (plan := await self._planned(said)) is not None:
-            self._run = Run(self._agent, plan, self._shown)
-            turn = await self._go_on(self._run)
-            return replace(turn, plan=plan)
-        return await self._next(await self._understood(said, pending or self._last))
-
-    async def _planned(self, said: str) -> Plan | None:
-        """Return the plan for an instruction of several calls; None if it is one call."""
-        found = find_reference(said)
         plan = await make_plan(self._agent, said, self._shown)
-        several = len(plan.steps) > 1 or (found is not None and found.many and bool(plan.steps[0].binds))
-        return plan if several else None
+        run, found = Run(self._agent, plan, self._shown), find_reference(said)
+        if len(plan.steps) > 1 or (found is not None and found.many and plan.steps[0].binds):
+            self._run = run
+            return replace(await self._go_on(run), plan=plan)
+        if (changed := await self._changed(said, pending or self._last)) is not None:
+            return await self._next(changed)
+        try:
+            decided = await run.next()
+        except UnclearError:
+            decided = None
+        return await self._next(decided or plan.steps[0].decision)
 
     async def _go_on(self, run: Run) -> Turn:
         """Carry out the steps of a plan up to one that a person has to answer."""
@@ -126,27 +128,19 @@ class Conversation:
                 return decided
         return await self._with(pending, more) if more else None
 
-    async def _understood(self, said: str, before: Decision | None) -> Decision:
-        """Return the decision for a new instruction, or for a change of the one before."""
-        # "book the second one" is about a room if rooms were shown.
-        found = find_reference(said) if self._shown.items else None
-        about = said if found is None else substitute(said, self._shown.noun, found)
-        fresh = await self._agent.decide(about)
-        follows = _FOLLOWING.match(said) is not None or not head_verbs(said)
-        if before is not None and before.place is not None and follows:
-            more = {**self._pick(said, before), **self._stated(before, said)}
-            if more:
-                return await self._with(before, more)
-        picked = self._pick(said, fresh)
-        return await self._with(fresh, picked) if picked else fresh
+    async def _changed(self, said: str, before: Decision | None) -> Decision | None:
+        """Return the instruction before with what a text adds to it; None if the text is an instruction of its own."""
+        if before is None or (_FOLLOWING.match(said) is None and head_verbs(said)):
+            return None
+        more = {**self._pick(said, before), **self._stated(before, said)}
+        return await self._with(before, more) if more else None
 
     async def _with(self, decided: Decision, more: Mapping[str, Argument]) -> Decision:
         """Return a decision with further arguments. What was said before keeps its value, not its place in the text."""
         kept = {
             name: replace(one, span=None, reason=one.reason or "said before") for name, one in decided.arguments.items()
         }
-        again = replace(decided, verdict="call", missing=(), offered={}, reasons=())
-        return await self._agent.complete(again, {**kept, **more})
+        return await self._agent.complete(decided.unjudged(), {**kept, **more})
 
     def _stated(self, decided: Decision, said: str) -> dict[str, Argument]:
         place = decided.place
@@ -167,9 +161,7 @@ class Conversation:
             (item, *others), which = choose_items(self._shown.items, found)
         except UnclearError:
             return {}
-        properties = decided.place.endpoint.input_schema.get("properties")
-        names = list(properties) if isinstance(properties, Mapping) else []
-        named = {name: name for name in names}
+        named = {name: name for name in decided.place.fields}
         same = decided.place.namespace == self._shown.namespace
         return {} if others else bind(item, self._shown.noun, decided.place, named, f"of {which}", same=same)
 
@@ -193,12 +185,14 @@ class Conversation:
 
     async def _told(self, acted: Acted) -> Turn:
         """Remember what came back, and what is open now; go on with the plan."""
-        if acted.state in ("open", "declined") and acted.decision.verdict in ("ask", "confirm"):
-            self._open = acted.decision
         name, items = items_in(acted.output)
         if items and (isinstance(acted.output, list) or name):
             place = acted.decision.place
             self._shown = Shown(_noun_of(name, acted.decision), items, "" if place is None else place.namespace)
+        if acted.state == "open" and acted.decision.verdict in ("ask", "confirm"):
+            if acted.earlier:  # what a changed contract makes of the call is shown before anybody agrees to it
+                return await self._next(acted.decision)
+            self._open = acted.decision
         if self._run is None:
             return Turn(acted.message, acted.decision, acted)
         self._run.record(acted)

@@ -12,8 +12,8 @@ from bespeak.agent.acting.service_map import Candidate, Place, ServiceMap
 from bespeak.agent.arguments.finding import Argument, Arguments, nest
 from bespeak.contract.confirmation import list_named
 from bespeak.contract.endpoint import IMPACTS, Endpoint
-from bespeak.contract.grammar.syntax import parse_template
 from bespeak.contract.matching.calibration import FLOOR
+from bespeak.contract.matching.needs import read_need
 from bespeak.contract.schema.subschemas import inline
 from bespeak.contract.schema.validation import compile_schema
 from bespeak.protocol.exchange.refusal import Fault
@@ -21,15 +21,21 @@ from bespeak.text.diagnostics.diagnostic import brief, printable
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.injection import instruction as find_injection
 from bespeak.text.language.injection import role_marker, sentences
+from bespeak.text.language.names import words
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.reading.settings import VERB, setting
+from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import unescaped
 
 Verdict = Literal["call", "confirm", "ask", "refuse", "none"]
 _CLOSE: Final = 0.9  # share of the best score from which another endpoint may be meant, whatever the confidence
+_SAME: Final = 0.98  # the same for endpoints that read, of another service
 _NEAR: Final = 0.5  # share of the best confidence from which another endpoint may be meant
 SEEN: Final = 4_000  # characters of an instruction that are read
 MOST_QUESTIONS: Final = 20  # questions about one instruction
+_ERASING: Final = frozenset(
+    ("purge", "erase", "wipe", "destroy", "delete", "remove", "cancel", "terminate", "expunge", "revoke")
+)
 _GRAVE: Final = frozenset(
     (
         *("purge", "erase", "wipe", "destroy", "delete", "drop", "truncate", "terminate", "shred", "expunge", "revoke"),
@@ -76,8 +82,8 @@ class ActingRules:
     )
     allow: tuple[str, ...] = setting(
         (),
-        "Irreversible calls that `--yes` may agree to, such as `CANCEL /booking`, or `hotel.CANCEL /booking` if there"
-        " are several services; others always need a person.",
+        "Irreversible calls that `--yes` may agree to, such as `CANCEL /booking`, or `agtp://hotel.example CANCEL"
+        " /booking` if there are several services; others always need a person.",
     )
     refuse: tuple[str, ...] = setting((), "Verbs that are never called.", parse=str.upper, format=VERB)
 
@@ -106,14 +112,27 @@ class Decision:
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()  # deprecations and doubts about the contract
     chosen: bool = False  # True if the user has chosen the endpoint
+    has_rival: bool = False  # True if another endpoint may be meant as well
     whole: str = ""  # instruction that this one is a clause of; empty if it is all
 
     def needs_person(self, rules: ActingRules) -> bool:
         """Return True if only a person may agree to the call, and no option."""
-        # With several services the label names the service: a right for one is none for a like endpoint of another.
-        key = "" if self.place is None else f"{self.label} {self.place.endpoint.path}"
-        grave = self.effect == "irreversible" and key not in rules.allow
-        return grave or self.overrides or bool(self.place is not None and self.place.doubt)
+        # A right for one service is none for another, which may give itself any name.
+        place = self.place
+        names = set() if place is None else {f"{alias}{place.endpoint}" for alias in place.aliases}
+        grave = self.effect == "irreversible" and names.isdisjoint(rules.allow)
+        return grave or self.overrides or bool(place is not None and place.doubt)
+
+    @property
+    def target(self) -> Place:
+        """Endpoint of a decision that has one."""
+        assert self.place is not None
+        return self.place
+
+    def unjudged(self) -> Decision:
+        """Return the decision before its arguments were judged. A choice stays open, whatever arguments there are."""
+        fresh = self if self.is_open else replace(self, verdict="call", reasons=())
+        return replace(fresh, missing=(), offered={})
 
     @property
     def overrides(self) -> bool:
@@ -127,8 +146,8 @@ class Decision:
 
     @property
     def is_open(self) -> bool:
-        """True if the user has to say which of several endpoints is meant."""
-        return self.verdict == "ask" and not self.missing
+        """True if the user has to say which of several endpoints is meant, before anything else."""
+        return self.verdict == "ask" and (self.has_rival or not self.missing)
 
     def to_json(self) -> dict[str, Any]:
         """Return the record of the decision."""
@@ -182,6 +201,9 @@ def choose(service_map: ServiceMap, instruction: str, rules: ActingRules) -> Dec
     """Match an instruction to an endpoint; the verdict is `call` if one is meant, else `ask` or `none`."""
     text = instruction[:SEEN]
     base = Decision(text, "none")
+    if len(instruction) > SEEN:  # what is not read may take back what is
+        why = f"the instruction has {len(instruction):,} characters, and at most {SEEN:,} are read; say it in fewer"
+        return replace(base, verdict="refuse", reasons=(why,))
     if not text.strip():
         return replace(base, reasons=("the instruction is empty",))
     if not service_map.places:
@@ -193,6 +215,11 @@ def choose(service_map: ServiceMap, instruction: str, rules: ActingRules) -> Dec
         return replace(base, reasons=("no endpoint has anything in common with the instruction",))
     best = found[0]
     base = replace(base, candidates=named, confidence=best.confidence)
+    verbs = {verb.upper() for verb in read_need(text).verbs}
+    meant = [key for one in service_map.services for key in one.left_out if key[0] in verbs]
+    if meant and best.place.endpoint.method not in verbs:  # nothing else is done instead
+        why = f"it may mean {' '.join(meant[0])}, which is left out because its contract does not conform"
+        return replace(base, verdict="refuse", reasons=(why,))
     if best.confidence < rules.match_at:
         reason = f"no endpoint serves it: the nearest has a confidence of {best.confidence:.2f}"
         return replace(base, reasons=(f"{reason}, below {rules.match_at:.2f}",))
@@ -214,36 +241,35 @@ def select(
         effect=effect,
         reasons=(why,) if why else (),
         chosen=chosen,
+        has_rival=False,
     )
-    if chosen or effect == "informational" or not _has_rival(base, place, rules):
-        return decided
-    reason = f"the effect is {effect}, and another endpoint may be meant as well"
-    return replace(decided, verdict="ask", reasons=(*decided.reasons, reason))
-
-
-def _has_rival(base: Decision, place: Place, rules: ActingRules) -> bool:
-    """Return True if another endpoint may be meant: nearly as much speaks for it, or none is likely."""
     own = next((one for _, one in base.candidates if one.place is place), None)
     others = [one for _, one in base.candidates if one.place is not place]
-    if own is None or not others:
-        return False
-    unlikely = own.confidence < rules.choice_at
-    return any(
-        one.score >= own.score * _CLOSE or (unlikely and one.confidence >= own.confidence * _NEAR) for one in others
-    )
+    if chosen or own is None:
+        return decided
+    if effect == "informational":
+        # To read at the wrong endpoint does no harm, but to tell the wrong service does.
+        if not any(one.score >= own.score * _SAME and one.place.namespace != place.namespace for one in others):
+            return decided
+        reason = "another service may be meant as well; name the one that is meant"
+    else:
+        unlikely = own.confidence < rules.choice_at
+        if not any(
+            one.score >= own.score * _CLOSE or (unlikely and one.confidence >= own.confidence * _NEAR) for one in others
+        ):
+            return decided
+        reason = f"the effect is {effect}, and another endpoint may be meant as well"
+    return replace(decided, verdict="ask", has_rival=True, reasons=(*decided.reasons, reason))
 
 
 def judge(decided: Decision, found: Arguments, rules: ActingRules, endpoints: Sequence[Endpoint] = ()) -> Decision:
     """Add the arguments to a chosen endpoint, and decide whether it may be called."""
-    place = decided.place
-    assert place is not None
-    endpoint, semantic = place.endpoint, place.endpoint.semantic
-    properties = endpoint.input_schema.get("properties")
-    places = {name: number for number, name in enumerate(properties if isinstance(properties, Mapping) else ())}
+    place = decided.target
+    places = {name: number for number, name in enumerate(place.fields)}
     ordered = sorted(found.found, key=lambda one: places.get(one.name.partition(".")[0], len(places)))
     arguments = {one.name: one for one in ordered}
     offered = {one.name: one for one in found.offered if one.name not in arguments}
-    arguments, missing, faults = _check(endpoint, arguments)
+    arguments, missing, faults = _check(place, arguments)
     missing = tuple(dict.fromkeys((*(name for name in found.missing if name not in arguments), *missing)))
     notes = (*_notes(place), *(f"no argument takes {brief(text)}" for text in decided.unused))
     decided = replace(decided, arguments=arguments, offered=offered, missing=missing, notes=notes)
@@ -253,7 +279,7 @@ def judge(decided: Decision, found: Arguments, rules: ActingRules, endpoints: Se
         return decided
     if missing:
         return _with(decided, "ask", f"needed and not said: {', '.join(missing)}", *faults)
-    return _release(decided, rules, semantic.confidence_guidance or 0.0)
+    return _release(decided, rules)
 
 
 def assume(base: Decision, decided: Decision, later: Iterable[str], rules: ActingRules) -> Decision:
@@ -264,16 +290,16 @@ def assume(base: Decision, decided: Decision, later: Iterable[str], rules: Actin
     decided = replace(decided, missing=missing, reasons=base.reasons)
     if missing:
         return _with(decided, "ask", f"needed and not said: {', '.join(missing)}")
-    return _release(decided, rules, place.endpoint.semantic.confidence_guidance or 0.0)
+    return _release(decided, rules)
 
 
-def _release(decided: Decision, rules: ActingRules, guidance: float) -> Decision:
+def _release(decided: Decision, rules: ActingRules) -> Decision:
     """Decide whether a complete call may be made without asking anybody (AGIS 6.2, 13)."""
-    place, effect = decided.place, decided.effect
-    assert place is not None
+    place, effect = decided.target, decided.effect
     if effect == "irreversible":
         return _with(decided, "confirm", "it cannot be undone, so a person has to agree")
     reasons = []
+    guidance = place.endpoint.semantic.confidence_guidance or 0.0
     own = rules.read_at if effect == "informational" else rules.change_at
     floor = max(own, guidance)
     if decided.confidence < floor:
@@ -285,6 +311,11 @@ def _release(decided: Decision, rules: ActingRules, guidance: float) -> Decision
         reasons.append(f"these arguments are not certain: {', '.join(weak)}")
     if place.doubt:
         reasons.append(place.doubt)
+    if place.elsewhere:
+        reasons.append(f"the call goes to {place.elsewhere}, and not to the service that was named")
+    is_clear = decided.chosen or _names_deed(decided.instruction)
+    if not (is_clear or (effect == "informational" and _is_plain(place))):
+        reasons.append("the instruction does not say in words that this agent knows what is to be done")
     if decided.unused and effect != "informational":
         reasons.append(f"no argument takes {', '.join(map(brief, decided.unused))}")
     if not place.endpoint.reviewed:
@@ -301,8 +332,7 @@ def _with(decided: Decision, verdict: Verdict, *reasons: str) -> Decision:
 
 
 def _refusals(decided: Decision, rules: ActingRules, endpoints: Sequence[Endpoint]) -> Sequence[str]:
-    place = decided.place
-    assert place is not None
+    place = decided.target
     endpoint = place.endpoint
     found = []
     if endpoint.method in rules.refuse:
@@ -317,14 +347,11 @@ def _refusals(decided: Decision, rules: ActingRules, endpoints: Sequence[Endpoin
 
 
 def _check(
-    endpoint: Endpoint, arguments: dict[str, Argument]
+    place: Place, arguments: dict[str, Argument]
 ) -> tuple[dict[str, Argument], tuple[str, ...], tuple[str, ...]]:
     """Drop arguments that break the schema; return the others, what is missing, and why."""
-    template = parse_template(endpoint.path)
-    in_path = () if isinstance(template, Fault) else template.parameters
-    required = endpoint.input_schema.get("required")
-    needed = [*(required if isinstance(required, list) else ()), *in_path]
-    validator, faults = compile_schema(endpoint.input_schema), []
+    needed = [*place.needed]
+    validator, faults = compile_schema(place.endpoint.input_schema), []
     if not isinstance(validator, Fault):
         values = nest({name: one.value for name, one in arguments.items()})
         for wrong in () if validator.is_valid(values) else validator.violations(values):
@@ -333,18 +360,15 @@ def _check(
                 faults.append(f"{name}: {wrong.message}")
                 needed.append(name)
     filled = {*arguments, *(name.partition(".")[0] for name in arguments)}
-    missing = tuple(dict.fromkeys(name for name in needed if isinstance(name, str) and name not in filled))
-    return arguments, missing, tuple(faults)
+    return arguments, tuple(dict.fromkeys(name for name in needed if name not in filled)), tuple(faults)
 
 
 def field_of(place: Place, name: str) -> Mapping[str, Any]:
     """Return the schema of a field of the input; empty if it has none."""
-    schema = place.endpoint.input_schema
-    found: Any = schema
+    schema = found = place.endpoint.input_schema
     for part in name.split("."):
-        properties = found.get("properties") if isinstance(found, Mapping) else None
-        found = inline(properties.get(part), schema) if isinstance(properties, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+        found = as_mapping(inline(as_mapping(found.get("properties")).get(part), schema))
+    return found
 
 
 def name_at(where: str, names: Iterable[str]) -> str:
@@ -374,13 +398,27 @@ def _notes(place: Place) -> list[str]:
     return notes
 
 
+def _names_deed(instruction: str) -> bool:
+    """Return True if a verb of an instruction says what is to be done; words that are not known are taken for nouns."""
+    heads = head_verbs(instruction)
+    return bool(read_need(instruction).verbs) and not (heads and all(one.kind == "nominal" for one in heads))
+
+
+def _is_plain(place: Place) -> bool:
+    """Return True if the contract itself shows that a call only reads: its intent says so in words that are known."""
+    heads = head_verbs(place.endpoint.semantic.intent[:1_000])
+    return bool(heads) and all(_verb_effect(one.verb) == "informational" for one in heads)
+
+
 @lru_cache(maxsize=1024)
-def _verb_effect(verb: str) -> str:
-    """Return the least effect that a verb has, by its meaning."""
+def _verb_effect(verb: str, unknown: str = "informational") -> str:
+    """Return the least effect that a verb has, by its meaning; `unknown` for one that nothing is known of."""
     if verb in _GRAVE:
         return "irreversible"
     classes = operation_classes(verb)
-    if classes is None or classes.main in _READING:
+    if classes is None:
+        return unknown
+    if classes.main in _READING:
         return "informational"
     return "irreversible" if classes.main == "DELETE" else "reversible"
 
@@ -394,8 +432,12 @@ def effect_of(endpoint: Endpoint) -> tuple[str, str]:
     verb = endpoint.method.lower()
     worst, why = declared, ""
     heads = [one.verb for one in head_verbs(endpoint.semantic.intent[:1_000]) if one.kind != "own"][:2]
-    for word, where in ((verb, "the method"), *((head, "the intent") for head in heads)):
-        effect = _verb_effect(word)
+    told = [(verb, "the method"), *[(head, "the intent") for head in heads]]
+    # On the web a path or an operation may be named after what it does: GET /users/{id}/delete.
+    told += [(part, "the path") for part in endpoint.path.lower().split("/") if part in _ERASING]
+    told += [(part, "its name") for part in words(endpoint.semantic.mcp_tool_name or "")[:1] if part in _ERASING]
+    for word, where in told:
+        effect = _verb_effect(word, "reversible" if where == "the method" else "informational")
         # CANCEL may well be reversible, as its contract says; a service that says it only reads is not believed.
         if effect == "irreversible" and declared == "reversible" and word not in _GRAVE:
             effect = declared
@@ -403,8 +445,8 @@ def effect_of(endpoint: Endpoint) -> tuple[str, str]:
             worst, why = effect, f"{where} says {word.upper()}, so it counts as {effect} and not as {declared}"
     if declared == "informational" and worst != "irreversible":
         semantic = endpoint.semantic
-        told = (("intent", semantic.intent), ("outcome", semantic.outcome), ("description", endpoint.description))
-        for name, text in told:
+        texts = (("intent", semantic.intent), ("outcome", semantic.outcome), ("description", endpoint.description))
+        for name, text in texts:
             if word := _grave_deed(text[:_JUDGED]):
                 why = f"the {name} says {word.upper()}, so it counts as irreversible and not as {declared}"
                 return "irreversible", why

@@ -7,11 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from bespeak.agent.acting.decision import takes
+from bespeak.agent.acting.decision import field_of, takes
 from bespeak.agent.acting.service_map import Place
 from bespeak.agent.arguments.finding import Argument, Arguments
-from bespeak.contract.schema.subschemas import inline
-from bespeak.documents.adoption.sanitizer import plain_text
+from bespeak.documents.adoption.sanitizer import instruction_in, plain_text
 from bespeak.runtime.bindings.language_model import LanguageModel, ModelError
 
 _TASK: Final = (
@@ -49,15 +48,13 @@ async def ask_model(model: LanguageModel, found: Arguments, instruction: str, pl
 
 def _fields(place: Place, known: set[str]) -> dict[str, Any]:
     """Return the fields that a model may fill. Texts of the contract are data: plain, short, without instructions."""
-    schema = place.endpoint.input_schema
-    properties = schema.get("properties")
     found: dict[str, Any] = {}
-    for name, part in properties.items() if isinstance(properties, Mapping) else ():
-        one = inline(part, schema)
-        if name in known or not isinstance(one, Mapping) or len(found) >= _MOST_FIELDS:
+    for name in place.fields:
+        one = field_of(place, name)
+        told = {key: one[key] for key in _TOLD if key in one}
+        if name in known or instruction_in({name: told}) or not name.isprintable() or len(found) >= _MOST_FIELDS:
             continue
         described = one.get("description")
-        told = {key: one[key] for key in _TOLD if key in one}
         if isinstance(described, str) and not place.doubt:
             told["description"] = plain_text(described, _LONGEST, field=True).text
         found[name] = told

@@ -12,6 +12,7 @@ from typing import Any, Final
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.subschemas import inline
 from bespeak.text.language.names import singular
+from bespeak.text.reading.table import as_mapping
 
 MOST_EACH: Final = 10  # items that one step is repeated for
 MOST_ITEMS: Final = 1_000
@@ -205,8 +206,7 @@ def shape_of(endpoint: Endpoint) -> Shape:
 
 
 def _members(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    properties = inline(schema, root).get("properties")
-    listed = properties.items() if isinstance(properties, Mapping) else ()
+    listed = as_mapping(inline(schema, root).get("properties")).items()
     return {name: part for name, one in listed if isinstance(part := inline(one, root), Mapping)}
 
 

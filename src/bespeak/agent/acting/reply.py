@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from bespeak.agent.acting.decision import effect_of, field_of, name_at
 from bespeak.agent.client.errors import InvalidInputError, MethodNotAllowedError, MethodViolationError, Reply, error_of
 from bespeak.agent.client.service import call_name, output_of
-from bespeak.contract.grammar.syntax import parse_template
 from bespeak.errors import BespeakError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import is_scope_token
-from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.diagnostics.diagnostic import brief
-from bespeak.text.reading.table import as_texts
+from bespeak.text.reading.table import as_mapping, as_texts
 
 if TYPE_CHECKING:
     from bespeak.agent.acting.service_map import Place, ServiceMap
@@ -151,31 +149,19 @@ def _reader_of(
     """Find an endpoint that reads the resource, whose inputs are known and whose output has the state."""
     last = {name.rpartition(".")[2] for name in names}
     for one in service_map.places:
-        template = parse_template(one.endpoint.path)
-        if one.namespace != place.namespace or one.doubt or one.endpoint.method in refused:
+        if one.namespace != place.namespace or one.doubt or one.elsewhere or one.endpoint.method in refused:
             continue
-        if isinstance(template, Fault) or not template.parameters:
-            continue
-        required = one.endpoint.input_schema.get("required")
-        needed = {*(required if isinstance(required, list) else ()), *template.parameters}
-        properties = one.endpoint.output_schema.get("properties")
-        shown = set(properties) if isinstance(properties, Mapping) else set()
-        if needed <= known.keys() and last <= shown and effect_of(one.endpoint)[0] == "informational":
+        shown = as_mapping(one.endpoint.output_schema.get("properties")).keys()
+        fits = "{" in one.endpoint.path and known.keys() >= {*one.needed} and last <= shown
+        if fits and effect_of(one.endpoint)[0] == "informational":
             return one
     return None
 
 
 async def _read(reader: Place, known: Mapping[str, Any]) -> Any:
-    template = parse_template(reader.endpoint.path)
-    required = reader.endpoint.input_schema.get("required")
-    names = [
-        *(required if isinstance(required, list) else ()),
-        *([] if isinstance(template, Fault) else template.parameters),
-    ]
+    given = {name: known[name] for name in reader.needed}
     try:
-        reply = await reader.client.request(
-            *call_name(reader.client, reader.endpoint), {one: known[one] for one in names}
-        )
+        reply = await reader.client.request(*call_name(reader.client, reader.endpoint), given)
         return output_of(reader.client, reply) if reply.ok else None
     except BespeakError:
         return None

@@ -12,17 +12,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from bespeak.agent.client.service import origins_elsewhere
 from bespeak.checks.lint import registration
+from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.catalog.document import bundled_versions, load_bundled
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.grammar.syntax import parse_template
 from bespeak.contract.matching import EndpointIndex, Evidence
 from bespeak.contract.matching.calibration import FLOOR
+from bespeak.contract.matching.needs import LONGEST
+from bespeak.contract.matching.vectors import Backend
+from bespeak.contract.policy import Policies
 from bespeak.contract.schema.validation import compile_schema
-from bespeak.documents.adoption.sanitizer import plain_text
+from bespeak.documents.adoption.sanitizer import instruction_in, plain_text
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.errors import BespeakError
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
+from bespeak.text.reading.table import as_mapping, as_texts
 from bespeak.text.source.pointer import pointer
 
 if TYPE_CHECKING:
@@ -31,6 +38,7 @@ if TYPE_CHECKING:
 MOST_ENDPOINTS: Final = 20_000  # endpoints of one map
 _MOST_FINDINGS: Final = 100
 _LONGEST_TEXT: Final = 500  # AGIS 13: characters of an intent or an outcome that are read
+_WORDS: Final = re.compile(r"[a-z0-9-]+")
 _NAME: Final = re.compile(r"[^a-z0-9]+")
 
 
@@ -42,11 +50,26 @@ class Place:
     endpoint: Endpoint
     client: ServiceClient = field(repr=False, compare=False)
     doubt: str = ""  # why the texts of the contract are not trusted; empty if they are
+    aliases: tuple[str, ...] = ()
+    """What the rules of an agent may write before the verb: nothing that the service says of itself."""
+    elsewhere: str = ""  # origin of its calls, if it is not the service that the user named
 
     @property
     def name(self) -> str:
         """Name of the verb at run time, as in `logistics.DISPATCH` (AGIS 8.2)."""
         return f"{self.namespace}.{self.endpoint.method}"
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """Schemas of the fields of the input."""
+        return as_mapping(self.endpoint.input_schema.get("properties"))
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Fields that every call has: those that are required, then those of the path."""
+        template = parse_template(self.endpoint.path)
+        in_path = () if isinstance(template, Fault) else template.parameters
+        return tuple(dict.fromkeys((*as_texts(self.endpoint.input_schema.get("required")), *in_path)))
 
     @property
     def fingerprint(self) -> str:
@@ -55,6 +78,11 @@ class Place:
         parts: list[Any] = [*one.key, one.description, one.semantic.to_json(), one.input_schema, one.output_schema]
         parts += [one.required_scopes, one.confirm, None if one.deprecated is None else one.deprecated.to_json()]
         return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:16]
+
+    @property
+    def address(self) -> str:
+        """Where a call goes."""
+        return self.elsewhere or str(self.client.locator)
 
     def __str__(self) -> str:
         return f"{self.name} {self.endpoint.path}"
@@ -87,19 +115,32 @@ class MappedService:
     """A service of the map."""
 
     namespace: str
+    aliases: tuple[str, ...]
     client: ServiceClient = field(repr=False)
     manifest: ManifestDocument = field(repr=False)
     places: tuple[Place, ...] = field(repr=False)
     catalog_version: str | None
     """Version of the catalog that both sides use (AGTP-API 4.6); None for a service without one."""
     notes: tuple[str, ...] = ()
+    """What a user should know of the contract: endpoints that are left out, and texts that are not trusted."""
+    findings: tuple[Diagnostic, ...] = ()
+    """Errors of the endpoints that are left out."""
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Methods and paths of the endpoints that are left out."""
 
 
 class ServiceMap:
     """Services side by side. It does not change; `renewed` returns another one."""
 
-    def __init__(self, services: Iterable[MappedService], failures: Iterable[DiscoveryFailure] = ()) -> None:
+    def __init__(
+        self,
+        services: Iterable[MappedService],
+        failures: Iterable[DiscoveryFailure] = (),
+        backend: Backend | None = None,
+    ) -> None:
+        """Put services side by side. `backend` compares meanings, by default the best that is installed."""
         self.services = tuple(services)
+        self._backend = backend
         self.failures = tuple(failures)
         """Services that could not be read, with the reason."""
         self.places = tuple(place for service in self.services for place in service.places)[:MOST_ENDPOINTS]
@@ -109,18 +150,26 @@ class ServiceMap:
         cls,
         clients: Mapping[str, ServiceClient] | Iterable[tuple[str, ServiceClient]],
         failures: Iterable[DiscoveryFailure] = (),
+        backend: Backend | None = None,
+        sources: Mapping[int, str] | None = None,
     ) -> ServiceMap:
-        """Read and validate the contracts of open clients. A service with an empty name is named by its contract."""
-        named = clients.items() if isinstance(clients, Mapping) else clients
+        """Read and validate the contracts of open clients. A service with an empty name is named by its contract.
+
+        `sources` are the addresses and files as the user wrote them, by the number of the client.
+        """
+        named = list(clients.items() if isinstance(clients, Mapping) else clients)
         services: list[MappedService] = []
         failures = list(failures)
-        for namespace, client in named:
-            read = await read_service(client, namespace, {one.namespace for one in services})
+        alone = ("",) if len(named) + len(failures) == 1 else ()
+        for number, (namespace, client) in enumerate(named):
+            written = {str(client.locator), (sources or {}).get(number, str(client.locator))}
+            aliases = (*alone, *(f"{one} " for one in sorted(written)), *([f"{namespace}."] if namespace else []))
+            read = await read_service(client, namespace, {one.namespace for one in services}, aliases)
             if isinstance(read, MappedService):
                 services.append(read)
             else:
                 failures.append(read)
-        return cls(services, failures)
+        return cls(services, failures, backend)
 
     @property
     def vocabulary(self) -> Mapping[str, tuple[Place, ...]]:
@@ -132,19 +181,25 @@ class ServiceMap:
 
     @cached_property
     def _index(self) -> EndpointIndex:
-        return EndpointIndex([_as_data(place) for place in self.places])
+        return EndpointIndex([_as_data(place) for place in self.places], backend=self._backend)
 
     def match(self, instruction: str, limit: int = 5, *, floor: float = FLOOR) -> list[Candidate]:
         """Return the endpoints that may serve an instruction, best first, with calibrated confidence.
 
         The list is empty if the confidence of the best one is below `floor`: no endpoint serves the instruction.
+        An instruction that names one of several services, as in "dispatch it with logistics", means that one.
         """
         if not self.places:
             return []
-        return [
-            Candidate(self.places[one.place], one.score, one.confidence, one.parts)
-            for one in self._index.match(instruction, limit, floor=floor)
-        ]
+        said = set(_WORDS.findall(instruction[:LONGEST].lower()))
+        named = [one.namespace for one in self.services if one.namespace in said and len(self.services) > 1]
+        found = self._index.match(
+            instruction,
+            limit,
+            floor=floor,
+            admits=(lambda place: self.places[place].namespace in named) if len(named) == 1 else None,
+        )
+        return [Candidate(self.places[one.place], one.score, one.confidence, one.parts) for one in found]
 
     def find(self, method: str, path: str = "", namespace: str = "") -> list[Place]:
         """Return the places with a verb, `DISPATCH` or `logistics.DISPATCH`, and perhaps a path."""
@@ -182,58 +237,86 @@ class ServiceMap:
                 if is_asked:
                     raise
                 manifest = service.manifest  # it may answer again until it is called
-            if manifest is service.manifest:
+            if manifest is service.manifest or manifest.raw == service.manifest.raw:
                 services.append(service)
-            elif isinstance(read := await read_service(service.client, service.namespace), MappedService):
-                services.append(read)
             else:
-                failures.append(read)
+                read = await read_service(service.client, service.namespace, aliases=service.aliases)
+                failures = [one for one in failures if one.source != str(service.client.locator)]
+                if isinstance(read, DiscoveryFailure):  # until its contract changes again
+                    failures.append(read)
+                    read = replace(service, manifest=manifest, places=(), notes=(), findings=read.findings)
+                services.append(read)
         same = len(services) == len(self.services) and all(map(operator.is_, services, self.services))
-        return self if same else ServiceMap(services, failures)
+        return self if same else ServiceMap(services, failures, self._backend)
 
 
 async def read_service(
-    client: ServiceClient, namespace: str = "", taken: Iterable[str] = ()
+    client: ServiceClient, namespace: str = "", taken: Iterable[str] = (), aliases: tuple[str, ...] = ()
 ) -> MappedService | DiscoveryFailure:
-    """Read the contract of a service and validate it before anything in it is used (AGIS 11 (b), 13)."""
-    source = str(client.locator)
+    """Read the contract of a service and validate it before anything in it is used (AGIS 11 (b), 13).
+
+    An AGIS document conforms as a whole or not at all (AGIS 9.2), which its reader has checked. In a manifest each
+    endpoint is a contract of its own (AGTP-API 6.1): one that a server must not register is left out, with findings.
+    """
+    source, discovered = str(client.locator), client.discovered
     try:
         manifest = await client.discover()
     except BespeakError as error:
         return DiscoveryFailure(source, str(error))
-    is_agtp = bool(manifest.agtp_version)
-    if is_agtp and client.catalog_version is None:
-        # AGTP-API 4.6: without a common version the agent gives up the service.
-        offered = ", ".join(manifest.catalog_versions_supported or (manifest.catalog_version,))
-        own = ", ".join(bundled_versions())
-        return DiscoveryFailure(source, f"it supports the catalog {offered}, and this agent {own}")
-    endpoints = manifest.offered_endpoints
-    if findings := tuple(_validate(endpoints, manifest, client.catalog_version if is_agtp else None)):
-        count = len(findings)
-        reason = f"its contract does not conform: {findings[0]}{f', and {count - 1} more' if count > 1 else ''}"
-        return DiscoveryFailure(source, reason, findings)
+    catalog = None
+    if discovered is None or discovered.kind == "agtp":
+        if client.catalog_version is None:
+            # AGTP-API 4.6: without a common version the agent gives up the service.
+            offered = ", ".join(manifest.catalog_versions_supported or (manifest.catalog_version,)) or "of no version"
+            own = ", ".join(bundled_versions())
+            return DiscoveryFailure(source, f"it supports the catalog {offered}, and this agent {own}")
+        catalog = load_bundled(client.catalog_version)
+    # What a manifest says of its version does not decide whether its verbs are checked.
+    endpoints = manifest.endpoints if catalog is None else manifest.own_endpoints
+    wrong = _validate(endpoints, manifest.policies, catalog)
+    findings = tuple(found for errors in wrong.values() for found in errors)[:_MOST_FINDINGS]
+    if wrong and len(wrong) == len(endpoints):
+        more = f", and {len(findings) - 1} more" if len(findings) > 1 else ""
+        return DiscoveryFailure(source, f"its contract does not conform: {findings[0]}{more}", findings)
     name = _free(namespace or _namespace(client, manifest), taken)
-    places = tuple(Place(name, one, client, _doubt(one)) for one in endpoints)
-    notes = tuple(f"{place.endpoint}: {place.doubt}" for place in places if place.doubt)
-    version = client.catalog_version if is_agtp else None
-    return MappedService(name, client, manifest, places, version, notes)
+    origins = origins_elsewhere(client)
+    places = tuple(
+        Place(name, one, client, _doubt(one), aliases, origins.get(one.semantic.mcp_tool_name or "", ""))
+        for number, one in enumerate(endpoints)
+        if number not in wrong
+    )
+    said = ((endpoints[number], errors[0].message) for number, errors in wrong.items())
+    notes = [f"{one} is left out: {message.removeprefix(f'{one}: ')}" for one, message in said]
+    notes += [f"{place.endpoint}: {place.doubt}" for place in places if place.doubt]
+    version = None if catalog is None else catalog.version
+    left_out = tuple(endpoints[number].key for number in wrong)
+    return MappedService(name, aliases, client, manifest, places, version, tuple(notes), findings, left_out)
 
 
-def _validate(endpoints: Sequence[Endpoint], manifest: ManifestDocument, version: str | None) -> Iterator[Diagnostic]:
-    """Yield the errors of a contract. Services that are only described on the web have no verbs of the catalog."""
-    found = 0
-    catalog = None if version is None else load_bundled(version)
+def _validate(
+    endpoints: Sequence[Endpoint], policies: Policies, catalog: Catalog | None
+) -> dict[int, tuple[Diagnostic, ...]]:
+    """Return the errors of each endpoint that does not conform, by its number.
+
+    Services that are only described on the web have no catalog.
+    """
+    found: dict[int, tuple[Diagnostic, ...]] = {}
+    collisions: dict[int, list[Diagnostic]] = {}
+    for one, finding in () if catalog is None else registration.check_service(endpoints):
+        collisions.setdefault(id(one), []).append(finding)
     for number, endpoint in enumerate(endpoints):
-        if found >= _MOST_FINDINGS:
-            return
+        checked: Iterable[Diagnostic] = _check_schemas(endpoint)
         if catalog is not None:
-            checked: Iterable[Diagnostic] = registration.check_contract(endpoint, catalog, manifest.policies)
-        else:
-            checked = _check_schemas(endpoint)
-        for finding in checked:
-            if finding.severity == "error":
-                found += 1
-                yield replace(finding, pointer=f"/endpoints/{number}{finding.pointer.removeprefix('/endpoint')}")
+            contract = registration.check_contract(endpoint, catalog, policies)
+            checked = (*contract, *collisions.get(id(endpoint), ()))
+        errors = tuple(
+            replace(one, pointer=f"/endpoints/{number}{one.pointer.removeprefix('/endpoint')}")
+            for one in checked
+            if one.severity == "error"
+        )
+        if errors:
+            found[number] = errors
+    return found
 
 
 def _check_schemas(endpoint: Endpoint) -> Iterator[Diagnostic]:
@@ -276,7 +359,8 @@ def _doubt(endpoint: Endpoint) -> str:
     for text in _texts(endpoint):
         if fault := plain_text(text, _LONGEST_TEXT).fault:
             return f"its contract holds {fault}: {brief(text[:120])}"
-    return ""
+    spoken = instruction_in(endpoint.input_schema)
+    return f"its input holds {spoken}" if spoken else ""
 
 
 def _as_data(place: Place) -> Endpoint:

@@ -196,7 +196,7 @@ NOTHING: Final = Shown()
 
 async def make_plan(agent: ActingAgent, instruction: str, remembered: Shown = NOTHING) -> Plan:
     """Decide the steps of an instruction. `remembered` is the list that was shown last."""
-    text = instruction[: deciding.SEEN]
+    text = instruction
 
     def serves(before: str, clause: str) -> bool:
         found = agent.service_map.match(before, 1, floor=0.0)
@@ -204,7 +204,7 @@ async def make_plan(agent: ActingAgent, instruction: str, remembered: Shown = NO
         best = agent.service_map.match(_about(clause, noun), 1, floor=agent.rules.match_at)
         return bool(best) and best[0].parts.verb.value >= 0.5
 
-    spans = split(text, serves)
+    spans = split(text, serves) if len(text) <= deciding.SEEN else [(0, len(text))]
     planner = _Planner(agent, text if len(spans) > 1 else "", remembered)
     steps: list[PlanStep] = []
     for start, end in spans[:MOST_STEPS]:
@@ -247,8 +247,7 @@ class _Planner:
         given = _said_before(agent, decided, earlier)
         if given:
             decided = await agent.complete(base, given)
-        properties = chosen.endpoint.input_schema.get("properties")
-        names = properties if found is not None and isinstance(properties, Mapping) else decided.missing
+        names = chosen.fields if found is not None else decided.missing
         wanted = [name for name in names if name not in decided.arguments]
         for at, shape in reversed(sources):
             if found is None and (shape.is_list or not shape.fields):
@@ -274,8 +273,7 @@ class _Planner:
 
 def _said_before(agent: ActingAgent, decided: Decision, earlier: Sequence[PlanStep]) -> dict[str, Argument]:
     """Return what earlier clauses say about missing arguments: the same argument, or words that none took."""
-    place, found = decided.place, dict[str, Argument]()
-    assert place is not None
+    place, found = decided.target, dict[str, Argument]()
     for step in reversed(earlier):
         one = step.decision
         same = {name: one.arguments[name] for name in decided.missing if name in one.arguments}
@@ -353,11 +351,7 @@ class Run:
 
     def describe(self, why: str) -> str:
         """Say where the plan ended, and what was done."""
-        done = [
-            f"{one.decision.label} {one.decision.place.endpoint.path}"
-            for one in self.done
-            if one.ok and one.decision.place
-        ]
+        done = [f"{one.decision.label} {one.decision.target.endpoint.path}" for one in self.done if one.ok]
         made = f"done before: {', '.join(done)}" if done else "nothing was done"
         return f"step {min(self._at + 1, len(self.plan.steps))} of {len(self.plan.steps)}: {why}; {made}"
 
@@ -369,10 +363,6 @@ class Run:
         source = None if step.source == REMEMBERED else self.plan.steps[step.source].decision.place
         same = place.namespace == (self._remembered.namespace if source is None else source.namespace)
         reason = f"of {which}" if source is None else f"of {which}, from {source.endpoint}"
-        # Which of several endpoints is meant is not answered by what an earlier step has found.
-        is_open = decided.is_open
-        again = replace(decided, verdict="ask" if is_open else "call", missing=(), offered={})
-        again = again if is_open else replace(again, reasons=())
         found = []
         for item in items:
             bound = bind(item, step.noun, place, step.binds, reason, same=same)
@@ -380,7 +370,7 @@ class Run:
                 raise UnclearError(
                     f"what was found has no {' or '.join(step.binds.values())} that {place.endpoint} takes"
                 )
-            made = await self._agent.complete(again, {**decided.arguments, **bound})
+            made = await self._agent.complete(decided.unjudged(), {**decided.arguments, **bound})
             found.append(replace(made, notes=(*made.notes, f"{', '.join(bound)}: {reason}")))
         return found
 

@@ -198,6 +198,7 @@ class NothingDiscoveredError(BespeakError):
 
     def __init__(self, message: str, discovered: Discovered) -> None:
         self.discovered = discovered
+        self.findings = tuple(discovered.findings)
         super().__init__(message)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -501,22 +501,14 @@ class Negotiation:
         """Return the error of a final rejection; first escalate it if the server demands that and the agent may."""
         if not (last or error.must_escalate) or not self._terms.escalate:
             return error
-        task_id = self._id or str(uuid.uuid4())
         rejection = {"reason": error.rejection, "explanation": error.message}
-        given = {
-            "task_id": task_id,
-            "reason": _REASONS.get(error.rejection or "", "resource_unavailable"),
-            "context": {"negotiation_id": self._id, "proposal": proposal.definition, "rejection": rejection},
-            "priority": "normal",
-        }
-        reply = await self._send("ESCALATE", "/", given)
-        if reply.error is not None and reply.error.code == "missing-required-params":
-            # The reference implementation's name for the same (core 11.2).
-            reply = await self._send("ESCALATE", "/", {**given, "decision_point": f"PROPOSE {proposal.endpoint}"})
+        context = {"negotiation_id": self._id, "proposal": proposal.definition, "rejection": rejection}
+        reason = _REASONS.get(error.rejection or "", "resource_unavailable")
+        point = f"PROPOSE {proposal.endpoint}"
+        case_id, reply = await escalate(self._send, reason, context, point, self._id)
         if not reply.ok:
             error.add_note(f"It could not be escalated: {errors.error_of(reply)}")
             return error
-        case_id = _read_id(reply, "escalation-id") or task_id
         return errors.ProposalEscalatedError(error.reply, str(proposal.endpoint), case_id)
 
     def _use(self, endpoint: Endpoint, members: Mapping[str, Any], synthesis_id: str | None) -> Synthesis:
@@ -544,6 +536,23 @@ class Negotiation:
             notes=tuple(dict.fromkeys(self._notes)),
             invoke=invoke,
         )
+
+
+async def escalate(
+    send: Callable[[str, str, Mapping[str, Any]], Awaitable[Reply]],
+    reason: str,
+    context: Mapping[str, Any],
+    point: str,
+    task_id: str | None = None,
+) -> tuple[str, Reply]:
+    """Pass a decision on to the service's people; return the id of the case, and the reply (core 4.9)."""
+    task_id = task_id or str(uuid.uuid4())
+    given = {"task_id": task_id, "reason": reason, "context": context, "priority": "normal"}
+    reply = await send("ESCALATE", "/", given)
+    if reply.error is not None and reply.error.code == "missing-required-params":
+        # The reference implementation's name for the same (core 11.2).
+        reply = await send("ESCALATE", "/", {**given, "decision_point": point})
+    return _read_id(reply, "escalation-id") or task_id, reply
 
 
 def _members(reply: Reply) -> Mapping[str, Any]:

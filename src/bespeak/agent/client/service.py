@@ -35,6 +35,7 @@ from bespeak.documents.projections.manifest_signature import SignatureVerdict, v
 from bespeak.errors import BespeakError, ConfigError, RemoteProtocolError
 from bespeak.protocol import status
 from bespeak.protocol.address import Locator
+from bespeak.protocol.address_guard import Origin
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, MEDIA_AGTP, MEDIA_IDENTITY, SEMANTIC_MAPPING
 from bespeak.protocol.exchange.principal import Scopes, is_canonical_id, is_scope_token
 from bespeak.protocol.exchange.refusal import Fault, Outcome
@@ -146,6 +147,12 @@ def call_name(client: ServiceClient, endpoint: Endpoint) -> tuple[str, str]:
     discovered, chosen = client.discovered, endpoint.semantic.mcp_tool_name or ""
     by_id = discovered is not None and discovered.kind in ("ai", "openapi") and discovered.capability(chosen)
     return (chosen, "") if by_id else endpoint.key
+
+
+def origins_elsewhere(client: ServiceClient) -> dict[str, str]:
+    """Return where calls go that do not go to the service that the user named, by the id of the capability."""
+    capabilities = () if client.discovered is None else client.discovered.capabilities
+    return {one.id: str(one.origin) for one in capabilities if not client._is_trusted(one.origin)}
 
 
 def output_of(client: ServiceClient, reply: Reply) -> Any:
@@ -349,6 +356,10 @@ class ServiceClient:
 
     def _output(self, reply: Reply) -> Any:
         return reply.output
+
+    def _is_trusted(self, origin: Origin) -> bool:
+        """Return True if an origin is the service that the user named; only on the web there are others."""
+        return True
 
     async def tools(
         self,

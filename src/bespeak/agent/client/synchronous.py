@@ -63,13 +63,16 @@ class LoopThread:
         self._thread.join()
 
 
-def _waiting(
-    method: Callable[Concatenate[ServiceClient, P], Coroutine[Any, Any, ResultT]],
-) -> Callable[Concatenate[SyncServiceClient, P], ResultT]:
+def waiting(
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, ResultT]],
+) -> Callable[Concatenate[Any, P], ResultT]:
+    """Make a method that waits for one of `_service`, which runs on the loop of `_loop`."""
+
     @functools.wraps(method)
-    def wait(self: SyncServiceClient, /, *arguments: P.args, **options: P.kwargs) -> ResultT:
+    def wait(self: Any, /, *arguments: P.args, **options: P.kwargs) -> ResultT:
         own: Callable[P, Coroutine[Any, Any, ResultT]] = getattr(self._service, method.__name__)
-        return self._loop.run(own(*arguments, **options))
+        result: ResultT = self._loop.run(own(*arguments, **options))
+        return result
 
     return wait
 
@@ -104,15 +107,15 @@ class SyncServiceClient:
         self._loop = loop
         self._service = service
 
-    request = _waiting(ServiceClient.request)
-    call = _waiting(ServiceClient.call)
+    request = waiting(ServiceClient.request)
+    call = waiting(ServiceClient.call)
     stream = _iterating(ServiceClient.stream)
     stream_request = _iterating(ServiceClient.stream_request)
-    discover = _waiting(ServiceClient.discover)
-    methods = _waiting(ServiceClient.methods)
-    identify = _waiting(ServiceClient.identify)
-    known_endpoints = _waiting(ServiceClient.known_endpoints)
-    run_tool = _waiting(ServiceClient.run_tool)
+    discover = waiting(ServiceClient.discover)
+    methods = waiting(ServiceClient.methods)
+    identify = waiting(ServiceClient.identify)
+    known_endpoints = waiting(ServiceClient.known_endpoints)
+    run_tool = waiting(ServiceClient.run_tool)
 
     def for_agent(self, as_: str | None = None, **options: Any) -> SyncServiceClient:
         """Return a client of the same service for another agent; the options are those of `ServiceClient.for_agent`."""

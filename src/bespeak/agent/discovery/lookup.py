@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Final, Literal
 
@@ -216,37 +216,6 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 Kind = Literal["agtp", "ai", "agis", "openapi", "a2a", "none"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discovered:
-    """Result of a lookup."""
-
-    kind: Kind
-    """Kind of document the service is called by: `agtp` for AGTP's own contract over HTTP, `none` if nothing was
-    found. An agent that has nothing but a card is `a2a`: it takes messages, and has nothing to call.
-    """
-    address: WebAddress  # address that the user typed
-    base: WebAddress  # final address of the document, the base of relative addresses in it
-    name: str = ""
-    description: str = ""
-    capabilities: tuple[Capability, ...] = ()
-    findings: tuple[Diagnostic, ...] = ()
-    steps: tuple[Fetched, ...] = ()  # all fetched documents, in order
-    preferences: Mapping[str, str] = field(default_factory=dict)
-    """Preferences about the use of the service's content, from headers and robots.txt."""
-    agtp: str | None = None  # AGTP address that the service names
-    manifest: ManifestDocument | None = None
-    ai: AiDocument | None = None
-    summary: Mapping[str, Any] | None = None  # members of /.well-known/agis.json
-    agis: AgisDocument | None = None
-    openapi: Description | None = None
-    card: AgentCard | None = None  # card of an A2A agent; it is read only if nothing else is found
-
-    def capability(self, id: str) -> Capability | None:  # noqa: A002 - the draft's word
-        return next((each for each in self.capabilities if each.id == id), None)
-
-
 _HOPELESS: Final = frozenset(  # Faults that every document of the host would share.
     {"address", "scheme", "credentials", "plain", "private", "name", "connection", "certificate", "timeout", "rate"}
 )
@@ -256,27 +225,50 @@ _LONGEST_DESCRIPTION: Final = 300
 
 
 @dataclass(slots=True)
-class DiscoverySearch:
-    address: WebAddress
-    steps: list[Fetched] = field(default_factory=list)
+class Discovered:
+    """Result of a lookup."""
+
+    address: WebAddress  # address that the user typed
+    steps: list[Fetched] = field(default_factory=list)  # all fetched documents, in order
     findings: list[Diagnostic] = field(default_factory=list)
-    base: WebAddress | None = None
     capabilities: list[Capability] = field(default_factory=list)
+    preferences: Mapping[str, str] = field(default_factory=dict)
+    """Preferences about the use of the service's content, from headers and robots.txt."""
+    found_at: WebAddress | None = None  # final address of the first document
+    agtp: str | None = None  # AGTP address that the service names
+    is_face: bool = False  # True if the host is an HTTP face of AGTP
     manifest: ManifestDocument | None = None
     ai: AiDocument | None = None
-    summary: Mapping[str, Any] | None = None
+    summary: Mapping[str, Any] | None = None  # members of /.well-known/agis.json
     agis: AgisDocument | None = None
     openapi: Description | None = None
-    card: AgentCard | None = None
-    agtp: str | None = None
-    is_face: bool = False  # True if the host is an HTTP face of AGTP
+    card: AgentCard | None = None  # card of an A2A agent; it is read only if nothing else is found
 
     @property
     def kind(self) -> Kind:
-        """Best kind of document found so far."""
+        """Kind of document the service is called by: `agtp` for AGTP's own contract over HTTP, `none` without any.
+
+        An agent that has nothing but a card is `a2a`: it takes messages, and has nothing to call.
+        """
         documents: dict[Kind, object] = {"ai": self.ai, "agis": self.agis, "openapi": self.openapi, "a2a": self.card}
         found: Kind = next((kind for kind, document in documents.items() if document is not None), "none")
         return "agtp" if self.is_face else found
+
+    @property
+    def base(self) -> WebAddress:
+        """Base of relative addresses in the document."""
+        return self.found_at or self.address
+
+    @property
+    def name(self) -> str:
+        return self._names()[0]
+
+    @property
+    def description(self) -> str:
+        return self._names()[1]
+
+    def capability(self, id: str) -> Capability | None:  # noqa: A002 - the draft's word
+        return next((each for each in self.capabilities if each.id == id), None)
 
     def is_hopeless(self) -> bool:
         fault = self.steps[-1].fault if self.steps else None
@@ -286,7 +278,7 @@ class DiscoverySearch:
         """Return the base of relative addresses in a document; the first document sets that of the service."""
         found = parse_web_address(fetched.final_url, insecure=True)
         assert isinstance(found, WebAddress)
-        self.base = self.base or found
+        self.found_at = self.found_at or found
         return found
 
     def say(self, rule: Rule, message: str, url: str, advice: str = "", *, severity: Severity = "warning") -> None:
@@ -296,8 +288,9 @@ class DiscoverySearch:
         """Add findings for capabilities that cannot be called: pointers with the reason."""
         self.findings += (UNUSABLE_CAPABILITY.found(text, Location(url), at) for at, text in wrong[:_MOST_LEFT_OUT])
 
-    def result(self, preferences: Mapping[str, str]) -> Discovered:
-        """Build the result, with the preferences about the use of the service's content."""
+    def finish(self, preferences: Mapping[str, str]) -> Discovered:
+        """Add the preferences about the use of the service's content, and say what a user should know."""
+        self.preferences = preferences
         origin = str(self.address.origin)
         for signal, value in preferences.items():
             self.say(CONTENT_USAGE, f"{signal}: {brief(value)}", origin, severity="info")
@@ -305,11 +298,7 @@ class DiscoverySearch:
         if elsewhere and self.kind != "agtp":
             message = f"capabilities are at {', '.join(elsewhere[:5])}, which receive no credential"
             self.say(CAPABILITY_ELSEWHERE, message, origin, severity="info")
-        same = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("base", "is_face")}
-        lists = {name: tuple(value) for name, value in same.items() if isinstance(value, list)}
-        found = {**same, **lists, "kind": self.kind, "base": self.base or self.address, "preferences": preferences}
-        name, description = self._names()
-        return Discovered(name=name, description=description, **found)
+        return self
 
     def _names(self) -> tuple[str, str]:
         if self.ai is not None:
@@ -378,14 +367,14 @@ class Lookup:
         if isinstance(address, AddressFault):
             return address
         # The address of a discovery document stands for the service that it describes.
-        search = DiscoverySearch(address if address.path != WELL_KNOWN_AI else WebAddress(address.origin, "/"))
+        search = Discovered(address if address.path != WELL_KNOWN_AI else WebAddress(address.origin, "/"))
         if address.path.lower().endswith(_DOCUMENTS):
             await self._read_named(search)
         else:
             await self._look_around(search)
-        return search.result(await self._preferences(search))
+        return search.finish(await self._preferences(search))
 
-    async def _look_around(self, search: DiscoverySearch) -> None:
+    async def _look_around(self, search: Discovered) -> None:
         origin = search.address.origin
         await self._read(search, f"{origin}{WELL_KNOWN_AI}", DISCOVERY)
         if search.address.path == ALIAS and search.ai is None and not search.is_hopeless():
@@ -399,7 +388,7 @@ class Lookup:
                     return
                 await self._read(search, url, kind)
 
-    async def _read(self, search: DiscoverySearch, url: str, kind: DocumentKind) -> None:
+    async def _read(self, search: Discovered, url: str, kind: DocumentKind) -> None:
         """Read a document, and then the one that it names."""
         takers = {
             DISCOVERY: self._take_ai,
@@ -413,7 +402,7 @@ class Lookup:
         if onward is not None:
             await self._read(search, *onward)
 
-    def _take_ai(self, search: DiscoverySearch, fetched: Fetched) -> None:
+    def _take_ai(self, search: Discovered, fetched: Fetched) -> None:
         document, found = read_ai_document(fetched.body, fetched.final_url, most=self._most)
         search.findings += found
         if document is None:
@@ -425,7 +414,7 @@ class Lookup:
             search.ai = document
             search.capabilities += usable
 
-    async def _read_manifest(self, search: DiscoverySearch) -> None:
+    async def _read_manifest(self, search: Discovered) -> None:
         """Fetch the manifest of an HTTP face of AGTP: DISCOVER on its root."""
         place = f"{search.address.origin}{search.address.path.rstrip('/')}/:discover"
         # POST is sent only to hosts that have shown that they are an AGTP face; GET is harmless.
@@ -442,9 +431,9 @@ class Lookup:
         if manifest is None or not manifest.agtp_version:
             search.findings += found if manifest is None else ()
             return
-        search.is_face, search.manifest, search.base = True, manifest, search.address
+        search.is_face, search.manifest, search.found_at = True, manifest, search.address
 
-    def _take_summary(self, search: DiscoverySearch, fetched: Fetched) -> Onward:
+    def _take_summary(self, search: Discovered, fetched: Fetched) -> Onward:
         """Take /.well-known/agis.json, which names the AGIS document (AGIS 11.1)."""
         root = json_table(fetched.body, fetched.final_url, tolerant=True)
         if isinstance(root, Diagnostic):
@@ -466,14 +455,14 @@ class Lookup:
             return None
         return str(place), AGIS
 
-    def _take_agis(self, search: DiscoverySearch, fetched: Fetched) -> None:
+    def _take_agis(self, search: Discovered, fetched: Fetched) -> None:
         document, found = read_agis_document(fetched)
         search.findings += found
         if document is not None:
             search.agis, search.agtp = document, search.agtp or document.agtp or None
             search.start_from(fetched)
 
-    def _take_openapi(self, search: DiscoverySearch, fetched: Fetched) -> None:
+    def _take_openapi(self, search: Discovered, fetched: Fetched) -> None:
         from bespeak.documents.openapi.reader import read_description  # noqa: PLC0415 - most services have something shorter
 
         description, found = read_description(fetched.body, fetched.final_url, base_url=fetched.final_url)
@@ -491,7 +480,7 @@ class Lookup:
             message = f"only the first {self._most} of {len(usable)} operations are used"
             search.say(DOCUMENT_CUT, message, fetched.final_url, "Use --all to read all of them.")
 
-    def _take_card(self, search: DiscoverySearch, fetched: Fetched) -> Onward:
+    def _take_card(self, search: Discovered, fetched: Fetched) -> Onward:
         """Take the card of an A2A agent, which may name a description with its schemas."""
         base = search.start_from(fetched)
         card, found = read_card(fetched.body, base, insecure=self._fetcher.insecure, most=self._most)
@@ -504,7 +493,7 @@ class Lookup:
         place = None if card.openapi is None else resolve_address(card.openapi, base, insecure=self._fetcher.insecure)
         return (str(place), OPENAPI) if isinstance(place, WebAddress) else None
 
-    async def _read_named(self, search: DiscoverySearch) -> None:
+    async def _read_named(self, search: Discovered) -> None:
         """Read the document that an address names. A discovery document is valid only at its well-known path."""
         known = next((kind for kind in (SUMMARY, CARD) if search.address.path in _PLACES[kind]), None)
         if known is not None:
@@ -524,7 +513,7 @@ class Lookup:
         else:
             self._take_openapi(search, fetched)
 
-    async def _get(self, search: DiscoverySearch, url: str, kind: DocumentKind) -> Fetched:
+    async def _get(self, search: Discovered, url: str, kind: DocumentKind) -> Fetched:
         fetched = await self._fetcher.get(url, kind)
         search.steps.append(fetched)
         fault = fetched.fault
@@ -535,7 +524,7 @@ class Lookup:
             search.say(fault.rule, f"{kind.what}: {fault.message}", fault.url, severity="error")
         return fetched
 
-    async def _preferences(self, search: DiscoverySearch) -> dict[str, str]:
+    async def _preferences(self, search: Discovered) -> dict[str, str]:
         found: dict[str, str] = {}
         for step, name in product(search.steps, ("tdm-reservation", "tdm-policy", "content-usage")):
             if name in step.headers and step.ok:
@@ -547,11 +536,11 @@ class Lookup:
         return found
 
 
-def _shows_face(search: DiscoverySearch) -> bool:
+def _shows_face(search: Discovered) -> bool:
     return any(_FACE in step.headers for step in search.steps)
 
 
-def _may_be_face(search: DiscoverySearch) -> bool:
+def _may_be_face(search: Discovered) -> bool:
     """Return True if the host looks like an HTTP face of AGTP, or the address has a path that may be one."""
     if search.address.path != "/" or _shows_face(search):
         return True

@@ -21,6 +21,7 @@ from bespeak.app.cli.service import check_text, connection_options, open_service
 from bespeak.errors import ContractError
 from bespeak.terminal import FILE, CommandFailedError
 from bespeak.terminal.console import console, json_option, line, print_json
+from bespeak.text.diagnostics.diagnostic import printable
 
 if TYPE_CHECKING:
     from bespeak.agent.acting.agent import Acted, ActingAgent, Asked, Confirmation
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from bespeak.agent.acting.steps import Carried, Plan
     from bespeak.runtime.bindings.language_model import LanguageModelSettings
 
+_MOST_NOTES: Final = 10  # about the contract of a service
 _OPTIONS: Final = (
     click.option("--explain", is_flag=True, help="Show the evidence of the match and the reasons of the decision."),
     click.option("--now", metavar="TIME", help="Time that 'tomorrow' refers to (ISO 8601).  [default: now]"),
@@ -165,6 +167,10 @@ async def _open(
         if not agent.service_map.services:
             raise CommandFailedError("; ".join(map(str, failures)))
         _print(line((f"left out: {failure}", "yellow")) for failure in failures)
+        for service in agent.service_map.services:
+            _print(line((f"{service.namespace}: {note}", "yellow")) for note in service.notes[:_MOST_NOTES])
+            if (more := len(service.notes) - _MOST_NOTES) > 0:
+                _print([line((f"{service.namespace}: and {more:,} more notes", "yellow"))])
         yield agent
 
 
@@ -203,7 +209,7 @@ def _is_person() -> bool:
 
 async def _ask(asked: Asked) -> str:
     _print(_lines(asked.text))
-    return str(_at_terminal(click.prompt, asked.name or "number", default="", show_default=False, err=True))
+    return str(_at_terminal(click.prompt, printable(asked.name) or "number", default="", show_default=False, err=True))
 
 
 async def _step_up(place: Place, scopes: tuple[str, ...]) -> bool:

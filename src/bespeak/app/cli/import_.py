@@ -172,15 +172,15 @@ def mcp(  # noqa: PLR0917 - click passes them all by name
     bespeak review time
     bespeak serve time
     """
-    from bespeak.app.cli.mcp_source import named_server, open_tools  # noqa: PLC0415 - slow to load
     from bespeak.app.server.http_face import sdk_needed  # noqa: PLC0415
+    from bespeak.app.server.mcp_source import named_server, read_tools  # noqa: PLC0415 - slow to load
     from bespeak.documents.deployment.deployment import read_deployment  # noqa: PLC0415
     from bespeak.documents.mcp.facade import import_tools, reviewed_tools  # noqa: PLC0415
 
     _check_free(output, force=force)
     named = named_server(server, env, header, token_file)
     with sdk_needed():
-        listed, notes = open_tools(named, " ".join(server), timeout)
+        listed, notes = asyncio.run(read_tools(named, " ".join(server), timeout))
     if not listed.tools and not listed.offers:
         raise CommandFailedError(f"{brief(' '.join(server))} has no tools, prompts or resources")
     earlier = read_deployment(output)[0].endpoints if output.is_dir() else ()

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bespeak.agent.client.connect import connect
 from bespeak.agent.client.sender import read_token
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.web_options import WebOptions
+from bespeak.app.server.connect import connect
 from bespeak.errors import ConfigError
 from bespeak.protocol.address import is_web
 from bespeak.protocol.exchange.principal import derived_id

@@ -43,12 +43,14 @@ async def connect_local(
     face: str = "agtp",
     opened: Callable[[Server], None] | None = None,
     describes: bool = False,
+    locator: Locator | None = None,
 ) -> AsyncIterator[ServiceClient]:
     """Open a client that calls the dispatcher of a target; all gates apply as over the wire.
 
     State is kept in `store`, which is started and closed with the block, else in memory until its end. Without
     `with_state`, methods that need a store refuse. `opened` is told what serves the target.
-    `describes` is True if no endpoint will be called, so that no credential of an upstream is needed.
+    `describes` is True if no endpoint will be called, so that no credential of an upstream is needed. `locator` is the
+    address of the upstream that all calls go to, if users know the service by it.
     """
     agent_id = caller_id(as_, agent_id)
     if isinstance(target, Target):
@@ -58,7 +60,7 @@ async def connect_local(
     assembled = assemble_target(loaded, now(), stored=with_state, describes=describes)
     report(assembled.findings)
     identity = assembled.registrar.service.identity
-    locator = Locator(host=str(target) if isinstance(target, str | Path) else identity.server_id, port=0)
+    locator = locator or Locator(host=str(target) if isinstance(target, str | Path) else identity.server_id, port=0)
     signer = read_signer(agent_key, agent_id, identity.server_id)
     if store is None and with_state:
         store = open_store(MEMORY, role="sole", durability=loaded.document.store.durability)

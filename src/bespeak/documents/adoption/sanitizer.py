@@ -194,9 +194,9 @@ class SchemaFitter:
             expressible = key in KEYWORDS or (self._verbatim and _is_sayable(key) and _has_no_null(value))
             if key in _DROPPED or not expressible:
                 continue
-            if key not in _JUDGED and (spoken := _spoken(value if key in KEYWORDS else [key, value])):
+            if key not in _JUDGED and (spoken := instruction_in(value if key in KEYWORDS else [key, value])):
                 lost[spoken] = None
-                value = [name for name in value if not _spoken(name)] if key == "required" else None
+                value = [name for name in value if not instruction_in(name)] if key == "required" else None
                 if not value:
                     continue
             kept = self._value(key, value, lost, depth)
@@ -230,7 +230,7 @@ class SchemaFitter:
         for name, part in value.items():
             if not _is_sayable(name):
                 lost["a name that is not a string"] = None
-            elif spoken := _spoken(name):
+            elif spoken := instruction_in(name):
                 lost[f"a name for {spoken}"] = None
             elif key == "patternProperties" and _pattern(name, lost) is _NOTHING:
                 continue
@@ -259,8 +259,8 @@ def _text(value: Any, lost: dict[str, None], *, verbatim: bool) -> Any:
     return plain.text or _NOTHING
 
 
-def _spoken(value: Any) -> str:
-    """Return what a name or value tells a model to do; empty if it tells nothing."""
+def instruction_in(value: Any) -> str:
+    """Return what names or values tell a model to do; empty if they tell nothing."""
     texts = (part[:_LONGEST_TEXT] for part in parts_of(value) if isinstance(part, str) and len(part) > _SHORTEST)
     found = next(filter(None, (instruction(text, field=True) for text in texts)), None)
     return f"a text that {found.kind}" if found is not None else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib import import_module
@@ -44,4 +45,12 @@ def _model() -> Any | None:
         return None
     # The wheel has the vectors inside, but looks for them elsewhere unless it is told its own folder.
     folder = next(iter(spec.submodule_search_locations))
-    return import_module(PACKAGE).WordLlama.load(cache_dir=folder, disable_download=True)
+    # On import it has the root logger print every INFO of the process, such as addresses with a key in their query;
+    # a logger that has a handler is left as it is.
+    kept = logging.NullHandler()
+    logging.getLogger().addHandler(kept)
+    try:
+        package = import_module(PACKAGE)
+    finally:
+        logging.getLogger().removeHandler(kept)
+    return package.WordLlama.load(cache_dir=folder, disable_download=True)
