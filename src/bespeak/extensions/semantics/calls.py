@@ -104,7 +104,7 @@ _FILLING: Final = frozenset({"mcp", "a2a"})  # faces that fill the path themselv
 _UNPLACED: Final = Refused(
     status.CONFLICT,
     "semantic-envelope-required",
-    "The endpoint has parameters in its path, so here its arguments need the envelope with them: send it as `semantic`.",
+    "The path of the endpoint has parameters, so its arguments need the envelope beside them: send it as `semantic`.",
 )
 CHANGED: Final = "semantic-profile-changed"  # error code of a call whose profile differs from that of its task
 _CONTROL: Final = {  # the control exchange, which is separate from the messages of a task (IoA 9)

@@ -173,18 +173,9 @@ def _check_content(request: Request) -> Refused | None:
 
 def _merge(call: RoutedCall, route: Route, value: dict[str, Any], coerce: Coerce) -> Refused | None:
     """Add path and query parameters. The body wins over the query (5.5); it must agree with the path."""
-    if call.request.query:
-        parameters = _query_parameters(call.request.query)
-        if route.shaping is not None and not HINTS.isdisjoint(parameters):
-            hints = route.shaping.take(parameters)
-            if isinstance(hints, Refused):
-                return hints
-            call.hints = hints
-        given = coerce(call, parameters, False)
-        if isinstance(given, Refused):
-            return given
-        for name, one in given.items():
-            value.setdefault(name, one)
+    refused = _merge_query(call, route, value, coerce) if call.request.query else None
+    if refused is not None:
+        return refused
     for name, preset in (call.preset or {}).items():
         if preset is None and name not in value:
             key = call.request.headers.get(names.IDEMPOTENCY_KEY)
@@ -201,6 +192,21 @@ def _merge(call: RoutedCall, route: Route, value: dict[str, Any], coerce: Coerce
         if value.setdefault(name, captured) != captured:
             message = f"the path says {captured!r} for {name!r}, but the rest of the request has another value"
             return refuse_input(call.method, call.path, [Violation(pointer((name,)), "", "path", message)])
+    return None
+
+
+def _merge_query(call: RoutedCall, route: Route, value: dict[str, Any], coerce: Coerce) -> Refused | None:
+    parameters = _query_parameters(call.request.query)
+    if route.shaping is not None and not HINTS.isdisjoint(parameters):
+        hints = route.shaping.take(parameters)
+        if isinstance(hints, Refused):
+            return hints
+        call.hints = hints
+    given = coerce(call, parameters, False)
+    if isinstance(given, Refused):
+        return given
+    for name, one in given.items():
+        value.setdefault(name, one)
     return None
 
 

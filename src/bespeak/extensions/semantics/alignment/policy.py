@@ -50,12 +50,20 @@ class MappingRule(msgspec.Struct, frozen=True, kw_only=True, rename=_NAMES, omit
     values: ValueMapping | None = None  # how values of these properties are translated; None if they stay the same
 
 
+class Unmapped(msgspec.Struct, frozen=True, kw_only=True, rename=_NAMES, omit_defaults=True):
+    """A decision that a term of the source ontology has no counterpart."""
+
+    source: str
+    confirmed_by: str = ""  # person who has decided it, as the document claims
+
+
 class Alignment(msgspec.Struct, frozen=True, kw_only=True):
     """An artifact between two exact versions of ontologies."""
 
     source: OntologyRef
     target: OntologyRef
     rules: tuple[MappingRule, ...]
+    unmapped: tuple[Unmapped, ...] = ()  # terms that have no counterpart, as a person has decided
     id: str = ""  # IRI of the artifact, as ioa:alignmentRef names it
     version: str = ""
     given_confidence: float | None = None  # confidence that the artifact gives for all of its rules
