@@ -149,12 +149,14 @@ def south(impact: str = "informational") -> App:
 
 
 @asynccontextmanager
-async def serving(app: App, mapping: dict[str, Any] = MAPPING, **settings: Any) -> AsyncIterator[tuple[str, Any]]:
+async def serving(
+    app: App, mapping: dict[str, Any] = MAPPING, *, actor: str = "", **settings: Any
+) -> AsyncIterator[tuple[str, Any]]:
     """Serve one of the two on a real port, with both vocabularies and their alignment; yield the URL of MCP."""
     target = load_app(app, Path())
     target = replace(target, service=replace(target.service, semantic=SemanticSettings(**settings)))
     async with on_http(target) as (url, keeper, _):
-        await register(keeper.dispatcher.server.store, mapping)
+        await register(keeper.dispatcher.server.store, mapping, actor)
         await keeper.dispatcher.server.part("semantic").knowledge.refresh()
         yield url, keeper
 
@@ -170,14 +172,14 @@ async def send(
     return Reply(answer if isinstance(answer, Response) else await answer)
 
 
-async def register(store: Store, mapping: dict[str, Any]) -> None:
+async def register(store: Store, mapping: dict[str, Any], actor: str = "") -> None:
     for name, text in (("north.ttl", NORTH_TERMS), ("south.ttl", SOUTH_TERMS)):
         judged = judge_registration(text.encode(), name)
         assert judged.command is not None, judged.findings
         assert not isinstance(await store.do(judged.command), Conflict)
     offered = await judge_offer(store, Offer(data=msgspec.json.encode(mapping), file="mapping.json"), Trust())
     assert offered.alignment is not None, offered.findings
-    assert not isinstance(await store.do(offered.command()), Conflict)
+    assert not isinstance(await store.do(msgspec.structs.replace(offered.command(), actor=actor)), Conflict)
 
 
 TO_NORTH = {

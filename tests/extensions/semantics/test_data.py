@@ -18,6 +18,7 @@ from tests.extensions.semantics.carriers import (
     TO_NORTH,
     TO_SOUTH,
     north,
+    register,
     rule,
     send,
     serving,
@@ -125,6 +126,28 @@ async def test_call_that_cannot_be_undone_needs_confirmed_mappings_of_its_data()
         await store.do(ConfirmAlignment(ALIGNMENT, None, "operator:ada", "att-1", case_id="align-1"))
         await keeper.dispatcher.server.part("semantic").knowledge.refresh()
         assert (await send(keeper, "QUERY", "/tariff", body)).json == FROM_SOUTH
+
+
+async def test_mapping_of_an_agent_translates_data_only_after_the_operator_has_confirmed_it() -> None:
+    body = {**TO_SOUTH, "semantic": IN_NORTH}
+    async with serving(south(), actor="eve") as (_, keeper):
+        refused = await send(keeper, "QUERY", "/tariff", body)
+        assert (refused.status, refused.error["code"]) == (409, "semantic-mapping-unconfirmed")
+        assert f"bespeak semantic confirm {ALIGNMENT}" in refused.error["message"]
+        store, layer = keeper.dispatcher.server.store, keeper.dispatcher.server.part("semantic")
+        await store.do(ConfirmAlignment(ALIGNMENT, None, "operator:ada", "att-1", case_id="align-1"))
+        await layer.knowledge.refresh()
+        assert (await send(keeper, "QUERY", "/tariff", body)).json == FROM_SOUTH
+
+
+async def test_mapping_of_an_agent_never_comes_before_one_of_the_operator() -> None:
+    double = rule("weightKg", "pounds", values={"factor": 2}) | {"confidence": 1.0}
+    bent = {**without("weightKg"), "id": f"{ALIGNMENT}/bent"}
+    bent["mappingRules"] = [*bent["mappingRules"], double]
+    async with serving(south(), actor="operator:ada") as (_, keeper):
+        await register(keeper.dispatcher.server.store, bent, "eve")
+        await keeper.dispatcher.server.part("semantic").knowledge.refresh()
+        assert (await send(keeper, "QUERY", "/tariff", {**TO_SOUTH, "semantic": IN_NORTH})).json == FROM_SOUTH
 
 
 async def test_forms_of_figure_8_and_nlip_are_read() -> None:

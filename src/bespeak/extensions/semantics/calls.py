@@ -334,10 +334,10 @@ def _read_meaning(request: Request, call: RoutedCall) -> Any:
             call.semantic = profile, outcome
     given: tuple[SemanticProfile | None, SemanticOutcome] | None = getattr(call, "semantic", None)
     data = None if given is None else given[1].data
+    if given is not None and (_is_foreign(call, *given) if data is None else data.missing):
+        # Nobody could say what is wrong with an input in words that are not understood.
+        return refuse_outcome(call, given[1], layer.spoken(call.route.endpoint.semantic.concepts))
     if data is None:
-        if given is not None and _is_foreign(call, *given):
-            # Nobody could say what is wrong with an input in words that are not understood.
-            return refuse_outcome(call, given[1], layer.spoken(call.route.endpoint.semantic.concepts))
         return value
     inner = value.get("parameters") if value.keys() <= ENVELOPE and not call.route.has_parameters_field else None
     translated, faults = data.read(inner if type(inner) is dict else value)

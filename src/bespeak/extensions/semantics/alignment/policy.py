@@ -71,12 +71,19 @@ class Alignment(msgspec.Struct, frozen=True, kw_only=True):
     signer: str = ""  # id of the key that signed it, once verified
     digest: str = ""  # SHA-256 of its canonical JSON, once registered
     confirmed_by: str = ""  # operator of this service who has confirmed it; never read from a document
+    of_agent: bool = False  # True if an agent has registered it, not the operator
 
     @property
     def confidence(self) -> float:
         if self.given_confidence is not None:
             return self.given_confidence
         return min((rule.confidence for rule in self.rules if rule.confidence is not None), default=0.0)
+
+    def trust(self, policy: Policy) -> int:
+        """Return the trust in it: by the rank of its signer, 0 if the operator answers for it, -1 if an agent does."""
+        if self.signer:
+            return 1 + policy.ranks.get(self.signer, 0)
+        return -1 if self.of_agent and not self.confirmed_by else 0
 
     def confidence_of(self, rule: MappingRule) -> float:
         return self.confidence if rule.confidence is None else rule.confidence
