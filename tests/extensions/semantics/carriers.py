@@ -16,6 +16,7 @@ from tests.service import AGENT, Reply
 from bespeak import App
 from bespeak.app.server.assembly import Keeper
 from bespeak.app.server.target import load_app
+from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.semantics.alignment.artifact import Trust
 from bespeak.extensions.semantics.knowledge import Offer, judge_offer
 from bespeak.extensions.semantics.ontology.registration import judge_registration
@@ -150,12 +151,17 @@ def south(impact: str = "informational") -> App:
 
 @asynccontextmanager
 async def serving(
-    app: App, mapping: dict[str, Any] = MAPPING, *, actor: str = "", **settings: Any
+    app: App,
+    mapping: dict[str, Any] = MAPPING,
+    *,
+    actor: str = "",
+    document: ServerDocument | None = None,
+    **settings: Any,
 ) -> AsyncIterator[tuple[str, Any]]:
     """Serve one of the two on a real port, with both vocabularies and their alignment; yield the URL of MCP."""
     target = load_app(app, Path())
     target = replace(target, service=replace(target.service, semantic=SemanticSettings(**settings)))
-    async with on_http(target) as (url, keeper, _):
+    async with on_http(target, document) as (url, keeper, _):
         await register(keeper.dispatcher.server.store, mapping, actor)
         await keeper.dispatcher.server.part("semantic").knowledge.refresh()
         yield url, keeper

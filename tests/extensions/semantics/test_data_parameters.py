@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any, Literal
 
 import httpx
 import msgspec
 import pytest
 from tests.cases import rows
-from tests.extensions.semantics.carriers import COMMON, IN_NORTH, SOUTH, Rate, send, serving
+from tests.extensions.semantics.carriers import ALIGNMENT, COMMON, IN_NORTH, IN_SOUTH, SOUTH, Rate, send, serving
 from tests.faces.mcp.tools import connected_to, error_in
 from tests.service import AGENT
 
 from bespeak import App
 from bespeak.app.server.assembly import Keeper
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.state.audit.record import payload_of
+from bespeak.state.audit.settings import AuditSettings
+from bespeak.state.store.commands.audit import ReadAudit
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +39,7 @@ def south() -> App:
         assert speed == "fast"
         return Rate(pounds * 2, pickup_day, [], region)
 
-    @app.endpoint("LIST", "/rates", concepts=CONCEPTS, **COMMON)
+    @app.endpoint("LIST", "/rates", concepts=CONCEPTS, **{**COMMON, "impact": "reversible"})
     def rates(pounds: float = 1) -> list[Rate]:
         """List rates of a package."""
         return [Rate(pounds, "24.12.2026", [], "inland")]
@@ -129,3 +134,32 @@ async def test_member_that_the_schema_refuses_is_named_in_the_words_of_the_calle
         assert (reply.status, reply.error["code"]) == (422, "input-validation-failed")
         assert reply.error["names"] == {"speed": "serviceLevel"}
         assert reply.error["message"].endswith("In your vocabulary, speed is serviceLevel.")
+
+
+async def test_key_of_a_call_counts_for_one_profile_only() -> None:
+    async with serving(south()) as (_, keeper):
+        proposed = await send(keeper, "PROPOSE", "/", {"semantic_profile": IN_SOUTH})
+        references = await agree(keeper), str(proposed.json["result"]["profile_id"])
+        replies = [
+            await send(keeper, "LIST", "/rates", None, semantic_profile=one, idempotency_key="k-1")
+            for one in (references[0], *references)
+        ]
+        assert [one.status for one in replies] == [200, 200, 422]
+        assert replies[1].header("Idempotency-Replayed") == "true"
+        assert replies[2].error["code"] == "idempotency-key-reused"
+
+
+async def test_record_has_the_hash_of_what_was_sent_and_the_input_in_the_words_of_the_service() -> None:
+    fields = {("QUERY", "/rates/{region}/{pounds}"): ("pounds", "region")}
+    document = ServerDocument(audit=AuditSettings(records="all", fields=fields))
+    async with serving(south(), document=document) as (_, keeper):
+        body = {"semantic": IN_NORTH}
+        reply = await send(keeper, "QUERY", PATH, body, QUERY)
+        assert reply.json == WANTED
+        row = await keeper.dispatcher.server.store.read(ReadAudit(reply.header("Audit-ID") or ""))
+        payload = payload_of(row[-1])
+        sent = f"QUERY {PATH}?{QUERY}\n".encode() + msgspec.json.encode(body)
+        assert payload["request_hash"] == sha256(sent).hexdigest()
+        assert payload["result_hash"] == sha256(reply.response.body).hexdigest()
+        assert payload["extra"]["input"] == {"pounds": 4.40924524369755, "region": "overseas"}
+        assert payload["semantic_mapping"]["artifacts"][0]["id"] == ALIGNMENT
