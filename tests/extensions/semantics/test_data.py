@@ -112,10 +112,35 @@ async def test_calls_of_a_task_and_by_reference_are_translated_too() -> None:
             assert (reply.status, reply.json) == (200, FROM_SOUTH)
         layer = keeper.dispatcher.server.part("semantic")
         layer.recent.clear()  # as after a restart
+        assert (await send(keeper, "QUERY", "/tariff", TO_SOUTH, task_id="t-1")).json == FROM_SOUTH
+        layer.recent.clear()
+        # Valid in the words of the service, which are not those of the task.
         plain = {"pounds": 1, "speed": "fast", "pickup_day": "24.12.2026", "contents": []}
         reply = await send(keeper, "QUERY", "/tariff", plain, task_id="t-1")
-        assert (reply.status, reply.error["code"]) == (409, "semantic-envelope-required")
-        assert (await send(keeper, "QUERY", "/tariff", TO_SOUTH, task_id="t-1")).json == FROM_SOUTH
+        assert (reply.status, reply.error["code"]) == (422, "semantic-input-untranslated")
+
+
+async def test_profile_that_another_process_has_agreed_on_since_is_used_at_once() -> None:
+    plain = {"pounds": 1, "speed": "fast", "pickup_day": "24.12.2026", "contents": []}
+    async with serving(south()) as (_, keeper):
+        layer = keeper.dispatcher.server.part("semantic")
+        for before, after, body in ((IN_NORTH, IN_SOUTH, plain), (IN_SOUTH, IN_NORTH, TO_SOUTH)):
+            await send(keeper, "PROPOSE", "/", {"semantic_profile": before}, task_id="t-1")
+            known = dict(layer.recent)
+            await send(keeper, "PROPOSE", "/", {"semantic_profile": after}, task_id="t-1")
+            layer.recent = known
+            assert (await send(keeper, "QUERY", "/tariff", body, task_id="t-1")).status == 200
+
+
+async def test_invalid_input_of_a_task_without_a_profile_is_refused_as_any_other() -> None:
+    async with serving(south()) as (_, keeper):
+        reply = await send(keeper, "QUERY", "/tariff", {"pounds": "heavy"}, task_id="t-9")
+        assert (reply.status, reply.error["code"]) == (422, "input-validation-failed")
+        await send(keeper, "PROPOSE", "/", {"semantic_profile": IN_SOUTH}, task_id="t-8")
+        reply = await send(keeper, "QUERY", "/tariff", {"pounds": "heavy"}, task_id="t-8")
+        assert (reply.status, reply.error["code"]) == (422, "input-validation-failed")
+        reply = await send(keeper, "QUERY", "/tariff", {"pounds": "heavy"}, semantic_profile="semantic-none")
+        assert (reply.status, reply.error["code"]) == (422, "semantic-profile-unknown")
 
 
 async def test_call_that_cannot_be_undone_needs_confirmed_mappings_of_its_data() -> None:

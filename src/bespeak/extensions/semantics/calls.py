@@ -6,12 +6,13 @@ import asyncio
 import logging
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.syntax import parse_template
+from bespeak.contract.schema.validation import INVALID_INPUT
 from bespeak.errors import StoreError
 from bespeak.extensions.semantics import store as registry
 from bespeak.extensions.semantics.envelope.writer import open_message
@@ -94,12 +95,6 @@ class MappingHistory:
         self._flushing = None
 
 
-_UNREAD: Final = Refused(
-    status.CONFLICT,
-    "semantic-envelope-required",
-    "The input was not read in the vocabulary of the profile, which this process had not seen. Repeat the call, or "
-    "send the envelope with it.",
-)
 _FILLING: Final = frozenset({"mcp", "a2a"})  # faces that fill the path themselves, from arguments with any names
 _UNPLACED: Final = Refused(
     status.CONFLICT,
@@ -165,6 +160,13 @@ def offer_control(call: Call, spoken: tuple[str, ...]) -> dict[str, Any]:
     return told if task_id is None else told | {"task_id": task_id}
 
 
+class _Recalled(NamedTuple):
+    """The meaning of a call that did not say it: another process may know a later profile of its task."""
+
+    profile: SemanticProfile
+    outcome: SemanticOutcome
+
+
 class CallJudge(SemanticLayer):
     """The semantic layer as gates use it; `server.part("semantic")`."""
 
@@ -177,7 +179,7 @@ class CallJudge(SemanticLayer):
     def judge(self, call: RoutedCall) -> Refused | None:
         """Understand the envelope of a call, or refuse it. A profile that it refers to is looked up after the gates."""
         given, headers, endpoint = getattr(call, "semantic", None), call.request.headers, call.route.endpoint
-        if given is None:
+        if given is None or isinstance(given, Refused):
             known = call.server.store is not None
             if SEMANTIC_PROFILE in headers:
                 return None if known else refuse_unknown(headers[SEMANTIC_PROFILE])
@@ -271,17 +273,23 @@ class TaskProfiles:
         meaning: Meaning | None = call.request.semantic
         owner, reference = call.agent_id or "", call.request.headers.get(SEMANTIC_PROFILE)
         record_id = reference or registry.record_id("task", owner, call.request.headers.get(TASK_ID, ""))
-        if meaning is not None:
+        given = getattr(call, "semantic", None)
+        if meaning is not None and (found.digest == meaning.digest or not isinstance(given, _Recalled)):
             same = found.digest == meaning.digest
             self._layer.remember(owner, record_id, meaning.profile if same else None)
             return None if same else refuse_change(call, found.digest)
-        if not found.digest or found.owner != (call.agent_id or ""):
-            return self._missing(call) if reference is None else refuse_unknown(reference)
+        if not found.digest or found.owner != owner:
+            refused = self._missing(call) if reference is None else refuse_unknown(reference)
+            return refused or (given if isinstance(given, Refused) else None)
         profile = msgspec.convert(found.profile, SemanticProfile)
         self._layer.remember(owner, record_id, profile)
         outcome = self._layer.negotiate(profile, call.route.endpoint)
-        if outcome.data is not None and call.input:
-            return _UNREAD  # the input was read as one in the words of the service
+        if given is not None or outcome.data is not None:
+            # This process knew another profile, or none, and took the input for one in other words.
+            call.semantic = None
+            refused = _read_named(call)
+            if refused is not None:
+                return refused
         refused = self._layer.understand(call, profile, outcome)
         return refused or (None if reference is None else self._ask(call))
 
@@ -331,7 +339,7 @@ def _read_meaning(request: Request, call: RoutedCall) -> Any:
         if outcome.data is not None:
             if call.captures and request.connection.face in _FILLING:
                 return _UNPLACED
-            call.semantic = profile, outcome
+            call.semantic = _Recalled(profile, outcome)
     given: tuple[SemanticProfile | None, SemanticOutcome] | None = getattr(call, "semantic", None)
     data = None if given is None else given[1].data
     if given is not None and (_is_foreign(call, *given) if data is None else data.missing):
@@ -361,11 +369,11 @@ def _coerce_meant(call: RoutedCall, texts: Mapping[str, str], in_path: bool) -> 
 _read_input: Final = build_input_gate(_read_meaning, _coerce_meant)
 
 
-def semantic_input_gate(call: RoutedCall) -> Refused | None:
+def _read_named(call: RoutedCall) -> Refused | None:
     """Read the input of a call; say the names of the caller for members that the schema refuses."""
     refused = _read_input(call)
     given: tuple[SemanticProfile | None, SemanticOutcome] | None = getattr(call, "semantic", None)
-    if refused is None or given is None or given[1].data is None or refused.code != "input-validation-failed":
+    if refused is None or refused.code != INVALID_INPUT or given is None or given[1].data is None:
         return refused
     named = frozenset(re.findall(r"\w+", str(refused.details["violations"])))
     names = {member: own for own, member in given[1].data.inputs.items() if member in named}
@@ -374,6 +382,19 @@ def semantic_input_gate(call: RoutedCall) -> Refused | None:
     told = ", ".join(f"{member} is {own}" for member, own in names.items())
     message = f"{refused.message} In your vocabulary, {told}."
     return msgspec.structs.replace(refused, message=message, details={**refused.details, "names": names})
+
+
+def semantic_input_gate(call: RoutedCall) -> Refused | None:
+    """Read the input of a call. If it refers to a profile that only the store may know, it is refused later."""
+    refused, headers = _read_named(call), call.request.headers
+    given = getattr(call, "semantic", None)
+    if refused is None or not (isinstance(given, _Recalled) or (given is None and refused.code == INVALID_INPUT)):
+        return refused
+    refers = TASK_ID in headers or SEMANTIC_PROFILE in headers
+    if not refers or call.route.builtin or call.server.store is None:
+        return refused
+    call.semantic = refused
+    return None
 
 
 def _is_foreign(call: RoutedCall, profile: SemanticProfile | None, outcome: SemanticOutcome) -> bool:
