@@ -275,6 +275,8 @@ class _Walk:
     def object(self, given: Mapping[str, Any], level: _Level, at: str, depth: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for name, value in given.items():
+            if len(self.faults) >= _MOST_FAULTS:
+                break  # the rest is not worth the work
             place, answer = child(at, name), self._answer(name, level)
             if isinstance(answer, str):
                 self._fail(place, value, answer)
