@@ -121,3 +121,17 @@ def test_number_that_must_be_whole_is_not_rounded() -> None:
     assert data.read({"miles": 15625}) == ({"km": 25146}, [])
     assert reason(data.write({"km": 5})[1]).endswith("a whole number is needed")
     assert data.write({"km": 25146}) == ({"miles": 15625}, [])
+
+
+def test_term_that_both_vocabularies_declare_stands_for_itself() -> None:
+    shared = Term(iri="https://schema.example/name", kind="data_property")
+    ours, theirs = (
+        Words(Ontology(id=one, version="1", terms={**words(one, name).terms, shared.iri: shared}))
+        for one, name in ((OURS, "price"), (THEIRS, "cost"))
+    )
+    fields = {"name": {"type": "string"}, "cost": NUMBER}
+    data = planned(ours, theirs, {"price": "cost"}, takes=fields, gives={"properties": fields})
+    assert data.missing == []
+    assert data.read({"name": "Ada", "price": 1}) == ({"name": "Ada", "cost": 1}, [])
+    assert data.write({"name": "Ada", "cost": 1}) == ({"name": "Ada", "price": 1}, [])
+    assert data.read_texts({"name": "Ada"}, in_path=True) == ({"name": "Ada"}, [])

@@ -13,7 +13,7 @@ from bespeak.extensions.semantics.alignment.names import PROPERTY_WORDS, words_o
 from bespeak.extensions.semantics.alignment.values import ValueFault, parse_text, translate_value
 from bespeak.extensions.semantics.profile import Violation
 from bespeak.extensions.semantics.rules import UNTRANSLATED
-from bespeak.extensions.semantics.terms import Ontology, Term
+from bespeak.extensions.semantics.terms import Ontology, OntologyRef, Term
 from bespeak.extensions.semantics.translation import Translation, TranslationStep, UsedMapping
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.source.pointer import child
@@ -119,7 +119,7 @@ class DataTranslation:
 
     def __init__(self, find: Find, back: Find, source: Words, target: Words, endpoint: Endpoint) -> None:
         """Plan the translation; `find` translates a term of the caller's, `back` one of the service's."""
-        self._find, self._back = find, back
+        self._find, self._back = _sharing(find, target), _sharing(back, source)
         self._source, self._target = source, target
         self._takes = _Level(SchemaView(endpoint.input_schema, endpoint.input_schema))
         gives = _Level(SchemaView(endpoint.output_schema, endpoint.output_schema))
@@ -229,6 +229,18 @@ class DataTranslation:
             if one.iri in self._source.terms
         }
         return _only(found) if found else f"nothing of {self._source.id} means {iris[0]}"
+
+
+def _sharing(find: Find, other: Words) -> Find:
+    """Let a term that the other vocabulary declares as well stand for itself."""
+
+    def found(iri: str) -> Translation | None:
+        if iri not in other.terms:
+            return find(iri)
+        same = OntologyRef(other.id, "")
+        return Translation(iri=iri, ontology=same, relation="equivalent", confidence=1.0, steps=())
+
+    return found
 
 
 def _only(found: Mapping[str, Steps]) -> Answer:
