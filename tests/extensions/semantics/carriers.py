@@ -134,8 +134,8 @@ def north() -> App:
     return app
 
 
-def south(impact: str = "informational") -> App:
-    app = App("South", server_id="south.example", operator="South", contact="ops@south.example")
+def south(impact: str = "informational", **given: Any) -> App:
+    app = App("South", server_id="south.example", operator="South", contact="ops@south.example", **given)
 
     @app.endpoint("QUERY", "/tariff", concepts=[f"{SOUTH}#rate-package"], **{**COMMON, "impact": impact})
     def rate(

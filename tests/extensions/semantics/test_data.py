@@ -31,6 +31,9 @@ from bespeak.extensions.semantics.alignment.draft_json import read_json
 from bespeak.extensions.semantics.alignment.notation import read_alignment, write_alignment
 from bespeak.extensions.semantics.alignment.values import ValueFault, ValueMapping, translate_value
 from bespeak.extensions.semantics.store import ConfirmAlignment
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.extension import Anchor, Extension, Gate
 
 pytestmark = pytest.mark.anyio
 
@@ -130,6 +133,23 @@ async def test_profile_that_another_process_has_agreed_on_since_is_used_at_once(
             await send(keeper, "PROPOSE", "/", {"semantic_profile": after}, task_id="t-1")
             layer.recent = known
             assert (await send(keeper, "QUERY", "/tariff", body, task_id="t-1")).status == 200
+
+
+async def test_gates_behind_the_input_see_it_also_where_the_profile_was_not_known() -> None:
+    def light(call: RoutedCall) -> Refused | None:
+        heavy = not call.route.builtin and call.input["pounds"] > 3
+        return Refused(403, "too-heavy", "The package is too heavy.") if heavy else None
+
+    app = south(extensions=[Extension(name="scales", gates=(Gate(light, Anchor.READ),))])
+    async with serving(app) as (_, keeper):
+        layer = keeper.dispatcher.server.part("semantic")
+        await send(keeper, "PROPOSE", "/", {"semantic_profile": IN_NORTH}, task_id="t-1")
+        known = dict(layer.recent)
+        for kilograms, wanted in ((1, 200), (2, 403)):
+            for recent in (known, {}):
+                layer.recent = dict(recent)
+                reply = await send(keeper, "QUERY", "/tariff", {**TO_SOUTH, "weightKg": kilograms}, task_id="t-1")
+                assert reply.status == wanted
 
 
 async def test_invalid_input_of_a_task_without_a_profile_is_refused_as_any_other() -> None:

@@ -27,6 +27,7 @@ from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.exchange import Exchange
+from bespeak.runtime.gates import judge_read
 from bespeak.runtime.gates.input import (
     ENVELOPE,
     SEMANTIC,
@@ -179,7 +180,7 @@ class CallJudge(SemanticLayer):
     def judge(self, call: RoutedCall) -> Refused | None:
         """Understand the envelope of a call, or refuse it. A profile that it refers to is looked up after the gates."""
         given, headers, endpoint = getattr(call, "semantic", None), call.request.headers, call.route.endpoint
-        if given is None or isinstance(given, Refused):
+        if given is None:
             known = call.server.store is not None
             if SEMANTIC_PROFILE in headers:
                 return None if known else refuse_unknown(headers[SEMANTIC_PROFILE])
@@ -287,7 +288,7 @@ class TaskProfiles:
         if given is not None or outcome.data is not None:
             # This process knew another profile, or none, and took the input for one in other words.
             call.semantic = None
-            refused = _read_named(call)
+            refused = _read_named(call) or judge_read(call)
             if refused is not None:
                 return refused
         refused = self._layer.understand(call, profile, outcome)
