@@ -14,7 +14,8 @@ from tests.extensions.semantics.carriers import ALIGNMENT, COMMON, IN_NORTH, IN_
 from tests.faces.mcp.tools import connected_to, error_in
 from tests.service import AGENT
 
-from bespeak import App
+from bespeak import App, connect
+from bespeak.agent.client.service import CalledService
 from bespeak.app.server.assembly import Keeper
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.state.audit.record import payload_of
@@ -79,6 +80,17 @@ async def test_parameters_of_path_and_query_are_translated_over_agtp_http_and_mc
             del given["weightKg"]
             error = error_in(await client.call_tool(tool.name, {**given, "pounds": 4, "semantic": IN_NORTH}))
             assert (error["code"], error["violations"][0]["path"]) == ("semantic-input-untranslated", "/pounds")
+
+
+async def test_client_of_another_service_puts_arguments_in_its_own_words_into_the_path() -> None:
+    async with serving(south()) as (url, _), connect(url.removesuffix("/mcp"), agent_id=AGENT) as client:
+        service = CalledService(client)
+        endpoint = next(one for one in await service.endpoints() if "{" in one.path)
+        given = {"zone": "Abroad", "weightKg": 2, "serviceLevel": "express", "handover": "2026-12-24"}
+        outcome = await service.call(endpoint, {**given, "semantic": IN_NORTH}, {})
+        assert (outcome.status, outcome.output) == (200, WANTED)
+        outcome = await service.call(endpoint, {**given, "region": "overseas", "semantic": IN_NORTH}, {})
+        assert (outcome.status, outcome.error["code"]) == (422, "semantic-input-untranslated")
 
 
 @rows(
