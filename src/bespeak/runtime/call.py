@@ -74,7 +74,7 @@ class RoutedCall(Call):
     __slots__ = ("captures", "composing", "hints", "input", "joined", "outliving", "route", "semantic")
 
     route: Route
-    semantic: Any  # Semantic envelope of the call as received. Not set without one, so that no other call pays.
+    semantic: Any  # Semantic envelope as received, or the refusal of an input that is read later. Not set without one.
     outliving: Callable[[], Coroutine[Any, Any, Response | Effects]]
     """Waits for the handler of a cancelled call that goes on in its thread. Not set for any other call."""
     input: dict[str, Any]  # the validated input; empty until the input gate

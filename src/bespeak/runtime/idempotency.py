@@ -18,7 +18,7 @@ import msgspec
 
 from bespeak.errors import StoreUnavailableError
 from bespeak.protocol import status
-from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, HeaderBlock
+from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, SEMANTIC_PROFILE, HeaderBlock
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall, StepCall
@@ -288,6 +288,9 @@ def _hash(call: RoutedCall) -> bytes:
     if call.principal.delegators:
         # An answer for one delegator is not valid for another.
         added += f"{call.principal.delegators}\n"
+    if SEMANTIC_PROFILE in request.headers:
+        # The same bytes mean something else, and an answer is in the words of one profile.
+        added += f"{request.headers[SEMANTIC_PROFILE]}\n"
     head = f"{call.method}\n{call.path}\n{request.query}\n{added}".encode(errors="surrogatepass")
     return hashlib.sha256(head + request.body).digest()
 

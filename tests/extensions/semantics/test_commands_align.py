@@ -98,7 +98,7 @@ def test_explanation_shows_candidates_signals_and_the_outcome(files: list[str]) 
 @rows(
     "arguments, message",
     (("explain", "Nothing"), "Nothing names none of the terms"),
-    (("align", "--override", f"{A}Exam", f"{B}Nothing", "--by", "ann"), "is not a term of"),
+    (("align", "--override", f"{A}Exam", f"{B}Nothing", "--by", "ann"), "names none of the terms of"),
 )
 def test_unknown_terms_are_named(files: list[str], arguments: tuple[str, ...], message: str) -> None:
     result = run(arguments[0], *files, *arguments[1:])
@@ -192,3 +192,45 @@ def test_decision_survives_a_change_of_its_terms_and_is_listed_when_one_is_gone(
         rules = [rule for rule in json.loads(result.stdout)["mappingRules"] if rule.get("override")]
         assert bool(rules) is kept
         assert ("dropped: the decision" in result.stderr) is not kept
+
+
+@pytest.mark.parametrize("notation", ["json", "sssom"])
+def test_decision_that_a_term_has_no_counterpart_is_kept_and_not_asked_again(
+    files: list[str], tmp_path: Path, notation: str
+) -> None:
+    path, later = str(tmp_path / "mapping"), tmp_path / "later.owl"
+    decision = ("--override", "Exam", "", "--by", "ann", "-o", path, "--format", notation)
+    assert f"{A}Exam " not in run("align", *files, *decision, code=0).stderr
+    later.write_text(Path(files[0]).read_text().replace("Scholarship", "Grant"))
+    result = run("align", str(later), files[1], "--base", path, "--before", *files, code=0)
+    again = json.loads(result.stdout)
+    assert again["unmapped"] == [{"from": f"{A}Exam", "confirmedBy": "ann"}]
+    assert not [one for one in again["mappingRules"] if one["from"] == f"{A}Exam"]
+    assert f"{A}Exam " not in result.stderr
+    replaced = json.loads(run("align", *files, "--base", path, "--override", "Exam", "Examination", code=0).stdout)
+    assert "unmapped" not in replaced
+    later.write_text(Path(files[0]).read_text().replace("Exam", "Colloquium"))
+    told = run("align", str(later), files[1], "--base", path, "--before", *files, code=0).stderr
+    assert f"dropped: the decision {A}Exam = nothing, because a term is gone" in told
+
+
+def test_values_that_a_person_has_written_survive_a_change_of_their_terms(files: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "mapping.json"
+    run("align", *files, "-o", str(path), code=0)
+    artifact = json.loads(path.read_text())
+    rule = next(one for one in artifact["mappingRules"] if one["from"] == f"{A}Exam")
+    rule["values"] = {"factor": 2}
+    path.write_text(json.dumps(artifact))
+    other = tmp_path / "other.ttl"
+    other.write_text(
+        f'{HEAD}<{university.A}> a owl:Ontology . <{A}Exam> a owl:Class ; rdfs:label "test of a year", "Exam" .'
+    )
+    result = run("align", str(other), files[1], "--base", str(path), "--before", *files, code=0)
+    [again] = [one for one in json.loads(result.stdout)["mappingRules"] if one["from"] == f"{A}Exam"]
+    assert again["values"] == {"factor": 2}
+
+
+def test_terms_without_a_candidate_are_named(files: list[str]) -> None:
+    told = run("align", *files, code=0).stderr
+    line = next(one for one in told.splitlines() if one.startswith("without a candidate: "))
+    assert "Scholarship" in line

@@ -54,7 +54,7 @@ def test_ontology_is_registered_listed_and_shown(run: Run) -> None:
     ]
     assert f"ontology   {CS} 1.0" in run("list", "--store", "s.db").output
     shown = json.loads(run("show", CS, "--store", "s.db", "--version", "1.0", "--json").output)
-    assert shown["actor"] == "alice"
+    assert shown["actor"] == "operator:alice"
     assert "version      1.1" in run("show", CS, "--store", "s.db").output
     assert "refs         -" in run("show", CS, "--store", "s.db").output
     assert '<https://ex.org/ioa/semantic#abbr> "LLM" .\n' in run("show", CS, "--store", "s.db", "--content").output

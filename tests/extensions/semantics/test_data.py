@@ -2,200 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from datetime import date
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import httpx
 import msgspec
 import pytest
 from tests.cases import rows
-from tests.faces.mcp.tools import connected_to, error_in, on_http
-from tests.service import AGENT, Reply
+from tests.extensions.semantics.carriers import (
+    ALIGNMENT,
+    FROM_NORTH,
+    FROM_SOUTH,
+    IN_NORTH,
+    IN_SOUTH,
+    MAPPING,
+    TO_NORTH,
+    TO_SOUTH,
+    north,
+    register,
+    rule,
+    send,
+    serving,
+    south,
+)
+from tests.faces.mcp.tools import connected_to, error_in
+from tests.service import AGENT
 
-from bespeak import App
-from bespeak.app.server.assembly import Keeper
-from bespeak.app.server.target import load_app
-from bespeak.extensions.semantics.alignment.artifact import Trust
 from bespeak.extensions.semantics.alignment.draft_json import read_json
 from bespeak.extensions.semantics.alignment.notation import read_alignment, write_alignment
 from bespeak.extensions.semantics.alignment.values import ValueFault, ValueMapping, translate_value
-from bespeak.extensions.semantics.knowledge import Offer, judge_offer
-from bespeak.extensions.semantics.ontology.registration import judge_registration
-from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.store import ConfirmAlignment
-from bespeak.protocol.exchange.messages import Connection, Request, Response
-from bespeak.state.store.store import Conflict, Store
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.extension import Anchor, Extension, Gate
 
 pytestmark = pytest.mark.anyio
-
-NORTH, SOUTH = "https://north.example/terms", "https://south.example/words"
-ALIGNMENT = "https://north.example/align/south"
-_HEAD = """@prefix ioa: <https://ex.org/ioa/semantic#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
-@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix : <{id}#> .
-<{id}> a owl:Ontology ; owl:versionInfo "1.0" .
-"""
-NORTH_TERMS = f"""{_HEAD.format(id=NORTH)}
-:quote-parcel a ioa:Capability . :price-a-parcel a ioa:Intent ; ioa:requiresCapability :quote-parcel .
-:weightKg a owl:DatatypeProperty . :serviceLevel a owl:DatatypeProperty . :handover a owl:DatatypeProperty .
-:items a owl:ObjectProperty . :sku a owl:DatatypeProperty . :priceCents a owl:DatatypeProperty .
-:readyOn a owl:DatatypeProperty . :hazard a owl:DatatypeProperty . :zone a owl:DatatypeProperty .
-:Domestic a owl:Class . :Abroad a owl:Class . :Offshore a owl:Class .
-"""
-SOUTH_TERMS = f"""{_HEAD.format(id=SOUTH)}
-:rate-package a ioa:Capability . :rate-it a ioa:Intent ; ioa:requiresCapability :rate-package .
-:pounds a owl:DatatypeProperty . :speed a owl:DatatypeProperty . :pickup_day a owl:DatatypeProperty .
-:contents a owl:ObjectProperty . :article a owl:DatatypeProperty . :price a owl:DatatypeProperty .
-:ready a owl:DatatypeProperty . :region a owl:DatatypeProperty . :inland a owl:Class . :overseas a owl:Class .
-"""
-
-
-def rule(north: str, south: str, **more: Any) -> dict[str, Any]:
-    return {"from": f"{NORTH}#{north}", "to": f"{SOUTH}#{south}", "confidence": 0.95, **more}
-
-
-DATES = {"dates": ["YYYY-MM-DD", "DD.MM.YYYY"]}
-MAPPING: dict[str, Any] = {
-    "id": ALIGNMENT,
-    "version": "1.0",
-    "sourceOntologyId": NORTH,
-    "sourceOntologyVersion": "1.0",
-    "targetOntologyId": SOUTH,
-    "targetOntologyVersion": "1.0",
-    "provenance": {"author": "board"},
-    "mappingRules": [
-        rule("quote-parcel", "rate-package"),
-        rule("price-a-parcel", "rate-it"),
-        rule("weightKg", "pounds", values={"units": ["kg", "[lb_av]"]}),
-        rule("serviceLevel", "speed", values={"terms": {"express": "fast", "standard": "slow"}}),
-        rule("handover", "pickup_day", values=DATES),
-        rule("items", "contents"),
-        rule("sku", "article"),
-        rule("priceCents", "price", values={"factor": 0.01}),
-        rule("readyOn", "ready", values=DATES),
-        rule("zone", "region"),
-        rule("Domestic", "inland"),
-        rule("Abroad", "overseas"),
-    ],
-}
-
-
-def envelope(ontology: str, capability: str, intent: str) -> dict[str, Any]:
-    return {
-        "@context": ["https://ex.org/ctx", {"o": f"{ontology}#"}],
-        "type": "ioa:SemanticProfile",
-        "ontologyId": ontology,
-        "ontologyVersion": "1.0",
-        "capabilityRefs": [f"o:{capability}"],
-        "intentRef": f"o:{intent}",
-    }
-
-
-IN_NORTH = envelope(NORTH, "quote-parcel", "price-a-parcel")
-IN_SOUTH = envelope(SOUTH, "rate-package", "rate-it")
-
-
-@dataclass
-class Item:
-    sku: str
-
-
-@dataclass
-class Quote:
-    price_cents: int
-    ready_on: date
-    items: list[Item]
-    zone: Literal["domestic", "abroad"]
-
-
-@dataclass
-class Article:
-    article: str
-
-
-@dataclass
-class Rate:
-    price: float
-    ready: str
-    contents: list[Article]
-    region: Literal["inland", "overseas"]
-
-
-COMMON: dict[str, Any] = {"impact": "informational", "confidence": 0.9, "outcome": "The price is returned."}
-
-
-def north() -> App:
-    app = App("North", server_id="north.example", operator="North", contact="ops@north.example")
-
-    @app.endpoint("QUERY", "/offer", concepts=[f"{NORTH}#quote-parcel"], **COMMON)
-    def quote(
-        weight_kg: float, service_level: Literal["express", "standard"], handover: date, items: list[Item],
-        zone: Literal["domestic", "abroad"] = "domestic",
-    ) -> Quote:  # fmt: skip
-        """Price a parcel."""
-        assert service_level == "express"
-        return Quote(round(weight_kg * 100), handover, items, zone)
-
-    return app
-
-
-def south(impact: str = "informational") -> App:
-    app = App("South", server_id="south.example", operator="South", contact="ops@south.example")
-
-    @app.endpoint("QUERY", "/tariff", concepts=[f"{SOUTH}#rate-package"], **{**COMMON, "impact": impact})
-    def rate(
-        pounds: float, speed: Literal["fast", "slow"], pickup_day: str, contents: list[Article],
-        region: Literal["inland", "overseas"] = "inland",
-    ) -> Rate:  # fmt: skip
-        """Rate a package."""
-        assert speed == "fast"
-        return Rate(pounds * 2, pickup_day, contents, region)
-
-    return app
-
-
-@asynccontextmanager
-async def serving(app: App, mapping: dict[str, Any] = MAPPING, **settings: Any) -> AsyncIterator[tuple[str, Any]]:
-    """Serve one of the two on a real port, with both vocabularies and their alignment; yield the URL of MCP."""
-    target = load_app(app, Path())
-    target = replace(target, service=replace(target.service, semantic=SemanticSettings(**settings)))
-    async with on_http(target) as (url, keeper, _):
-        await register(keeper.dispatcher.server.store, mapping)
-        await keeper.dispatcher.server.part("semantic").knowledge.refresh()
-        yield url, keeper
-
-
-async def send(keeper: Keeper, method: str, path: str, body: dict[str, Any], **headers: str) -> Reply:
-    """Send a call as an AGTP connection does."""
-    given = {"agent-id": AGENT, **{name.replace("_", "-"): text for name, text in headers.items()}}
-    request = Request(method, path, "", given, msgspec.json.encode(body), Connection())
-    answer = keeper.dispatcher(request)
-    return Reply(answer if isinstance(answer, Response) else await answer)
-
-
-async def register(store: Store, mapping: dict[str, Any]) -> None:
-    for name, text in (("north.ttl", NORTH_TERMS), ("south.ttl", SOUTH_TERMS)):
-        judged = judge_registration(text.encode(), name)
-        assert judged.command is not None, judged.findings
-        assert not isinstance(await store.do(judged.command), Conflict)
-    offered = await judge_offer(store, Offer(data=msgspec.json.encode(mapping), file="mapping.json"), Trust())
-    assert offered.alignment is not None, offered.findings
-    assert not isinstance(await store.do(offered.command()), Conflict)
-
-
-TO_NORTH = {
-    "pounds": 4.40924524,
-    "speed": "fast",
-    "pickup_day": "24.12.2026",
-    "contents": [{"article": "lamp"}],
-    "region": "overseas",
-}
-FROM_NORTH = {"price": 2, "ready": "24.12.2026", "contents": [{"article": "lamp"}], "region": "overseas"}
-TO_SOUTH = {"weightKg": 2, "serviceLevel": "express", "handover": "2026-12-24", "items": [{"sku": "lamp"}]}
-FROM_SOUTH = {"priceCents": 881.84904874, "readyOn": "2026-12-24", "items": [{"sku": "lamp"}], "zone": "Domestic"}
 
 
 async def test_two_services_work_together_over_agtp_http_and_mcp() -> None:
@@ -224,9 +64,10 @@ async def test_two_services_work_together_over_agtp_http_and_mcp() -> None:
 @rows(
     "change",
     # No mapping; no property of either; a value that the mapping does not list; not a date; not a number; an
-    # individual without a counterpart; twice the same; deep inside.
+    # individual without a counterpart; a word of the service; deep inside; an object where a number is converted.
     *(("hazard", 1), ("colour", "red"), ("serviceLevel", "overnight"), ("handover", "24.12.2026"), ("weightKg", "2")),
     *(("zone", "Offshore"), ("pounds", 3), ("items", [{"sku": "lamp", "colour": "red"}])),
+    ("weightKg", {"amount": 2}),
 )
 async def test_input_that_cannot_be_translated_is_refused_by_name(change: tuple[str, Any]) -> None:
     ran: list[Any] = []
@@ -274,10 +115,52 @@ async def test_calls_of_a_task_and_by_reference_are_translated_too() -> None:
             assert (reply.status, reply.json) == (200, FROM_SOUTH)
         layer = keeper.dispatcher.server.part("semantic")
         layer.recent.clear()  # as after a restart
+        assert (await send(keeper, "QUERY", "/tariff", TO_SOUTH, task_id="t-1")).json == FROM_SOUTH
+        layer.recent.clear()
+        # Valid in the words of the service, which are not those of the task.
         plain = {"pounds": 1, "speed": "fast", "pickup_day": "24.12.2026", "contents": []}
         reply = await send(keeper, "QUERY", "/tariff", plain, task_id="t-1")
-        assert (reply.status, reply.error["code"]) == (409, "semantic-envelope-required")
-        assert (await send(keeper, "QUERY", "/tariff", TO_SOUTH, task_id="t-1")).json == FROM_SOUTH
+        assert (reply.status, reply.error["code"]) == (422, "semantic-input-untranslated")
+
+
+async def test_profile_that_another_process_has_agreed_on_since_is_used_at_once() -> None:
+    plain = {"pounds": 1, "speed": "fast", "pickup_day": "24.12.2026", "contents": []}
+    async with serving(south()) as (_, keeper):
+        layer = keeper.dispatcher.server.part("semantic")
+        for before, after, body in ((IN_NORTH, IN_SOUTH, plain), (IN_SOUTH, IN_NORTH, TO_SOUTH)):
+            await send(keeper, "PROPOSE", "/", {"semantic_profile": before}, task_id="t-1")
+            known = dict(layer.recent)
+            await send(keeper, "PROPOSE", "/", {"semantic_profile": after}, task_id="t-1")
+            layer.recent = known
+            assert (await send(keeper, "QUERY", "/tariff", body, task_id="t-1")).status == 200
+
+
+async def test_gates_behind_the_input_see_it_also_where_the_profile_was_not_known() -> None:
+    def light(call: RoutedCall) -> Refused | None:
+        heavy = not call.route.builtin and call.input["pounds"] > 3
+        return Refused(403, "too-heavy", "The package is too heavy.") if heavy else None
+
+    app = south(extensions=[Extension(name="scales", gates=(Gate(light, Anchor.READ),))])
+    async with serving(app) as (_, keeper):
+        layer = keeper.dispatcher.server.part("semantic")
+        await send(keeper, "PROPOSE", "/", {"semantic_profile": IN_NORTH}, task_id="t-1")
+        known = dict(layer.recent)
+        for kilograms, wanted in ((1, 200), (2, 403)):
+            for recent in (known, {}):
+                layer.recent = dict(recent)
+                reply = await send(keeper, "QUERY", "/tariff", {**TO_SOUTH, "weightKg": kilograms}, task_id="t-1")
+                assert reply.status == wanted
+
+
+async def test_invalid_input_of_a_task_without_a_profile_is_refused_as_any_other() -> None:
+    async with serving(south()) as (_, keeper):
+        reply = await send(keeper, "QUERY", "/tariff", {"pounds": "heavy"}, task_id="t-9")
+        assert (reply.status, reply.error["code"]) == (422, "input-validation-failed")
+        await send(keeper, "PROPOSE", "/", {"semantic_profile": IN_SOUTH}, task_id="t-8")
+        reply = await send(keeper, "QUERY", "/tariff", {"pounds": "heavy"}, task_id="t-8")
+        assert (reply.status, reply.error["code"]) == (422, "input-validation-failed")
+        reply = await send(keeper, "QUERY", "/tariff", {"pounds": "heavy"}, semantic_profile="semantic-none")
+        assert (reply.status, reply.error["code"]) == (422, "semantic-profile-unknown")
 
 
 async def test_call_that_cannot_be_undone_needs_confirmed_mappings_of_its_data() -> None:
@@ -288,6 +171,28 @@ async def test_call_that_cannot_be_undone_needs_confirmed_mappings_of_its_data()
         await store.do(ConfirmAlignment(ALIGNMENT, None, "operator:ada", "att-1", case_id="align-1"))
         await keeper.dispatcher.server.part("semantic").knowledge.refresh()
         assert (await send(keeper, "QUERY", "/tariff", body)).json == FROM_SOUTH
+
+
+async def test_mapping_of_an_agent_translates_data_only_after_the_operator_has_confirmed_it() -> None:
+    body = {**TO_SOUTH, "semantic": IN_NORTH}
+    async with serving(south(), actor="eve") as (_, keeper):
+        refused = await send(keeper, "QUERY", "/tariff", body)
+        assert (refused.status, refused.error["code"]) == (409, "semantic-mapping-unconfirmed")
+        assert f"bespeak semantic confirm {ALIGNMENT}" in refused.error["message"]
+        store, layer = keeper.dispatcher.server.store, keeper.dispatcher.server.part("semantic")
+        await store.do(ConfirmAlignment(ALIGNMENT, None, "operator:ada", "att-1", case_id="align-1"))
+        await layer.knowledge.refresh()
+        assert (await send(keeper, "QUERY", "/tariff", body)).json == FROM_SOUTH
+
+
+async def test_mapping_of_an_agent_never_comes_before_one_of_the_operator() -> None:
+    double = rule("weightKg", "pounds", values={"factor": 2}) | {"confidence": 1.0}
+    bent = {**without("weightKg"), "id": f"{ALIGNMENT}/bent"}
+    bent["mappingRules"] = [*bent["mappingRules"], double]
+    async with serving(south(), actor="operator:ada") as (_, keeper):
+        await register(keeper.dispatcher.server.store, bent, "eve")
+        await keeper.dispatcher.server.part("semantic").knowledge.refresh()
+        assert (await send(keeper, "QUERY", "/tariff", {**TO_SOUTH, "semantic": IN_NORTH})).json == FROM_SOUTH
 
 
 async def test_forms_of_figure_8_and_nlip_are_read() -> None:
@@ -328,9 +233,45 @@ def test_values_are_translated_there_and_back(values: dict[str, Any], given: Any
 
 
 @rows(
+    "values, given, back",
+    # More digits than a number has; a loss of time, of a fraction and of a zone's day; two words of one meaning.
+    ({"factor": 0.01}, 123456789012345678, False),
+    ({"dates": ["YYYY-MM-DDTHH:mm:ss", "DD.MM.YYYY"]}, "2026-12-24T08:00:00", False),
+    ({"dates": ["unix", "YYYY-MM-DDTHH:mm:ssZ"]}, 1.5, False),
+    ({"dates": ["YYYY-MM-DD", "unix"]}, 1_798_070_401, True),
+    ({"terms": {"fast": "express", "now": "express"}}, "express", True),
+    ({"terms": {"yes": 1}}, True, True),
+    ({"units": ["kg", "g"]}, float("inf"), False),
+    ({"units": ["kg", "g"]}, {"amount": 1}, False),
+)
+def test_value_without_an_exact_counterpart_is_refused(values: dict[str, Any], given: Any, back: bool) -> None:
+    mapping = msgspec.convert(values, ValueMapping)
+    assert mapping.fault is None
+    with pytest.raises(ValueFault):
+        translate_value(given, mapping, inverted=back)
+
+
+@pytest.mark.parametrize("units", [("kg", "[lb_av]"), ("Cel", "[degF]"), ("[mi_i]", "km"), ("mL", "[foz_us]")])
+def test_converted_numbers_are_the_same_there_and_back(units: tuple[str, str]) -> None:
+    mapping = ValueMapping(units=units)
+    for number in (*(step / 10 for step in range(1, 500)), 0.1 + 0.2, 1e-9, 123456.789, 10**12):
+        again = translate_value(translate_value(number, mapping), mapping, inverted=True)
+        assert again == pytest.approx(number, rel=1e-13)
+        assert len(str(again)) <= len(str(number))
+
+
+def test_integers_are_converted_exactly_however_large() -> None:
+    assert translate_value(12345678901234567890, ValueMapping(factor=100)) == 1234567890123456789000
+    assert translate_value(1234567890123456789000, ValueMapping(factor=100), inverted=True) == 12345678901234567890
+
+
+@rows(
     "values",
     *({}, {"units": ["kg", "m"]}, {"units": ["kg", "stone"]}, {"factor": 0}, {"factor": 2, "terms": {"a": "b"}}),
-    *({"dates": ["%Y", "unix"]}, {"terms": {"a": ["b"]}}),
+    *({"dates": ["%Y", "unix"]}, {"terms": {"a": ["b"]}}, {"units": ["kg", "g"], "offset": 1}),
+    # A part twice; a century, a month or a zone that only one form has.
+    *({"dates": ["YYYY YYYY", "YYYY"]}, {"dates": ["YY-MM-DD", "YYYY-MM-DD"]}, {"dates": ["DD", "YYYY-MM-DD"]}),
+    {"dates": ["YYYY-MM-DDTHH:mmZ", "YYYY-MM-DDTHH:mm"]},
 )
 def test_mapping_of_values_that_says_nothing_or_two_things_is_refused(values: dict[str, Any]) -> None:
     document = {**MAPPING, "mappingRules": [rule("weightKg", "pounds", values=values)]}

@@ -27,7 +27,7 @@ from bespeak.contract.catalog.catalog import common_version
 from bespeak.contract.catalog.document import bundled_versions
 from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.grammar.syntax import fill_path
+from bespeak.contract.grammar.syntax import fill_path, parse_template
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import DEFAULT_CATALOG
 from bespeak.documents.manifest_json import ManifestDocument, parse_manifest
@@ -130,7 +130,10 @@ class CalledService:
 
     async def call(self, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> Outcome:
         try:
-            reply = await self._client.request(*call_name(self._client, endpoint), arguments or None, headers=headers)
+            placed = await self._place(endpoint, arguments)
+            if isinstance(placed, Outcome):
+                return placed
+            reply = await self._client.request(*call_name(self._client, endpoint), placed or None, headers=headers)
         except BespeakError as error:  # the client says what failed and what may help
             # The query of an address may hold a credential.
             message = _QUERY.sub("", str(error))
@@ -140,6 +143,26 @@ class CalledService:
         if outcome.confirmation_id is not None:
             self._confirmed.add(endpoint.key)
         return outcome
+
+    async def _place(self, endpoint: Endpoint, arguments: Mapping[str, Any]) -> Mapping[str, Any] | Outcome:
+        """Give arguments in another vocabulary that belong into the path the names that they have there.
+
+        Their values stay as they are: the service translates them.
+        """
+        envelope, template = arguments.get("semantic"), parse_template(endpoint.path)
+        names = () if isinstance(template, Fault) or not call_name(self._client, endpoint)[1] else template.parameters
+        if not names or not isinstance(envelope, dict) or "@context" not in envelope:
+            return arguments
+        asked = {"semantic_profile": envelope, "endpoint": {"method": endpoint.method, "path": endpoint.path}}
+        reply = await self._client.request("DESCRIBE", "/", asked)
+        told = reply.output.get("semantic", {}) if reply.error is None and isinstance(reply.output, dict) else {}
+        inputs: Mapping[str, str] = told.get("data", {}).get("inputs", {})
+        foreign = sorted(set(names) & set(inputs.values()) & arguments.keys() - inputs.keys())
+        if foreign:
+            message = f"{', '.join(foreign)} must be in the vocabulary of the envelope, as all arguments are."
+            return Outcome(status.UNPROCESSABLE, error={"code": "semantic-input-untranslated", "message": message})
+        placed = {name: inputs[name] for name in arguments if inputs.get(name) in names}
+        return {placed.get(name, name): value for name, value in arguments.items()}
 
 
 def call_name(client: ServiceClient, endpoint: Endpoint) -> tuple[str, str]:

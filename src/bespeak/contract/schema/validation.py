@@ -290,12 +290,15 @@ def _violation(error: jsonschema_rs.ValidationError) -> Violation:
     return Violation(pointer(error.instance_path), pointer(schema_path), keyword, shorten(message))
 
 
+INVALID_INPUT: Final = "input-validation-failed"
+
+
 def refuse_input(method: str, path: str, violations: list[Violation]) -> Refused:
     """Build the refusal: the message names the first violation, the list contains all."""
     more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
     message = f"The input of {method} {path[:200]} is not valid: {violations[0].message}{more}."
     details = {"method": method, "path": path[:300], "violations": msgspec.to_builtins(violations)}
-    return Refused(status.UNPROCESSABLE, "input-validation-failed", message, details)
+    return Refused(status.UNPROCESSABLE, INVALID_INPUT, message, details)
 
 
 def non_finite(value: object) -> list[Violation]:

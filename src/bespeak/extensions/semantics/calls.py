@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any, Final
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.grammar.syntax import parse_template
+from bespeak.contract.schema.validation import INVALID_INPUT
 from bespeak.errors import StoreError
 from bespeak.extensions.semantics import store as registry
 from bespeak.extensions.semantics.envelope.writer import open_message
@@ -18,11 +23,19 @@ from bespeak.extensions.semantics.rules import UNCONFIRMED, UNSTABLE
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import SEMANTIC_PROFILE, TASK_ID
 from bespeak.protocol.exchange.messages import Request
-from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.exchange import Exchange
-from bespeak.runtime.gates.input import ENVELOPE, SEMANTIC, build_input_gate, open_envelope, read_body
+from bespeak.runtime.gates import judge_read
+from bespeak.runtime.gates.input import (
+    ENVELOPE,
+    SEMANTIC,
+    build_input_gate,
+    coerce_texts,
+    open_envelope,
+    read_body,
+)
 from bespeak.runtime.settlement import TaskAdmission
 from bespeak.state.store.commands.cases import PausedTask
 from bespeak.state.store.store import Command, Store
@@ -83,11 +96,11 @@ class MappingHistory:
         self._flushing = None
 
 
-_UNREAD: Final = Refused(
+_FILLING: Final = frozenset({"mcp", "a2a"})  # faces that fill the path themselves, from arguments with any names
+_UNPLACED: Final = Refused(
     status.CONFLICT,
     "semantic-envelope-required",
-    "The input was not read in the vocabulary of the profile, which this process had not seen. Repeat the call, or "
-    "send the envelope with it.",
+    "The path of the endpoint has parameters, so its arguments need the envelope beside them: send it as `semantic`.",
 )
 CHANGED: Final = "semantic-profile-changed"  # error code of a call whose profile differs from that of its task
 _CONTROL: Final = {  # the control exchange, which is separate from the messages of a task (IoA 9)
@@ -148,6 +161,13 @@ def offer_control(call: Call, spoken: tuple[str, ...]) -> dict[str, Any]:
     return told if task_id is None else told | {"task_id": task_id}
 
 
+class _Recalled(NamedTuple):
+    """The meaning of a call that did not say it: another process may know a later profile of its task."""
+
+    profile: SemanticProfile
+    outcome: SemanticOutcome
+
+
 class CallJudge(SemanticLayer):
     """The semantic layer as gates use it; `server.part("semantic")`."""
 
@@ -186,6 +206,15 @@ class CallJudge(SemanticLayer):
         headers, owner = call.request.headers, call.agent_id or ""
         known = headers.get(SEMANTIC_PROFILE) or registry.record_id("task", owner, headers.get(TASK_ID, ""))
         return self.recent.get((owner, known))
+
+    def place(self, endpoint: Endpoint, arguments: Mapping[str, Any]) -> Mapping[str, Any] | Refused:
+        """Give arguments that a face puts into the path the names that they have there."""
+        data = self.read(arguments[SEMANTIC], endpoint)[1].data if SEMANTIC in arguments else None
+        if data is None:
+            return arguments
+        template = parse_template(endpoint.path)
+        placed, faults = data.place(arguments, () if isinstance(template, Fault) else template.parameters)
+        return refuse_input(faults) if faults else placed
 
     def remember(self, owner: str, record_id: str, profile: SemanticProfile | None) -> None:
         """Keep the profile of a record, so that the input of later calls can be read by it; None forgets it."""
@@ -245,17 +274,23 @@ class TaskProfiles:
         meaning: Meaning | None = call.request.semantic
         owner, reference = call.agent_id or "", call.request.headers.get(SEMANTIC_PROFILE)
         record_id = reference or registry.record_id("task", owner, call.request.headers.get(TASK_ID, ""))
-        if meaning is not None:
+        given = getattr(call, "semantic", None)
+        if meaning is not None and (found.digest == meaning.digest or not isinstance(given, _Recalled)):
             same = found.digest == meaning.digest
             self._layer.remember(owner, record_id, meaning.profile if same else None)
             return None if same else refuse_change(call, found.digest)
-        if not found.digest or found.owner != (call.agent_id or ""):
-            return self._missing(call) if reference is None else refuse_unknown(reference)
+        if not found.digest or found.owner != owner:
+            refused = self._missing(call) if reference is None else refuse_unknown(reference)
+            return refused or (given if isinstance(given, Refused) else None)
         profile = msgspec.convert(found.profile, SemanticProfile)
         self._layer.remember(owner, record_id, profile)
         outcome = self._layer.negotiate(profile, call.route.endpoint)
-        if outcome.data is not None:
-            return _UNREAD  # the input was read as one in the words of the service
+        if given is not None or outcome.data is not None:
+            # This process knew another profile, or none, and took the input for one in other words.
+            call.semantic = None
+            refused = _read_named(call) or judge_read(call)
+            if refused is not None:
+                return refused
         refused = self._layer.understand(call, profile, outcome)
         return refused or (None if reference is None else self._ask(call))
 
@@ -281,8 +316,7 @@ class TaskProfiles:
         return refuse_missing(call, self._layer.spoken()) if self._layer.requires(call.route.endpoint) else None
 
 
-@build_input_gate
-def semantic_input_gate(request: Request, call: RoutedCall) -> Any:
+def _read_meaning(request: Request, call: RoutedCall) -> Any:
     """Decode the body, take the envelope out of it, and translate the input of a caller with another vocabulary.
 
     The envelope is the member `semantic`, unless the endpoint has one of that name; that of Figure 8, whose input is
@@ -293,7 +327,7 @@ def semantic_input_gate(request: Request, call: RoutedCall) -> Any:
         return value
     layer: CallJudge = call.server.part("semantic")
     declared = call.route.endpoint.input_schema.get("properties", {})
-    message = open_message(value, call.route.endpoint.input_schema)
+    message = open_message(value, call.route.endpoint.input_schema) if value else None
     if message is not None:
         refused = open_envelope(call, {"task_id": message.task_id})
         if refused is not None:
@@ -304,19 +338,64 @@ def semantic_input_gate(request: Request, call: RoutedCall) -> Any:
     elif layer.recent and not call.route.builtin and (profile := layer.recall(call)) is not None:
         outcome = layer.negotiate(profile, call.route.endpoint)
         if outcome.data is not None:
-            call.semantic = profile, outcome
+            if call.captures and request.connection.face in _FILLING:
+                return _UNPLACED
+            call.semantic = _Recalled(profile, outcome)
     given: tuple[SemanticProfile | None, SemanticOutcome] | None = getattr(call, "semantic", None)
     data = None if given is None else given[1].data
+    if given is not None and (_is_foreign(call, *given) if data is None else data.missing):
+        # Nobody could say what is wrong with an input in words that are not understood.
+        return refuse_outcome(call, given[1], layer.spoken(call.route.endpoint.semantic.concepts))
     if data is None:
-        if given is not None and _is_foreign(call, *given):
-            # Nobody could say what is wrong with an input in words that are not understood.
-            return refuse_outcome(call, given[1], layer.spoken(call.route.endpoint.semantic.concepts))
         return value
     inner = value.get("parameters") if value.keys() <= ENVELOPE and not call.route.has_parameters_field else None
     translated, faults = data.read(inner if type(inner) is dict else value)
     if faults:
         return refuse_input(faults)
     return {**value, "parameters": translated} if type(inner) is dict else translated
+
+
+def _coerce_meant(call: RoutedCall, texts: Mapping[str, str], in_path: bool) -> Mapping[str, Any] | Refused:
+    """Translate the parameters of a path or a query, which are in the words of the caller as the body is."""
+    given: tuple[SemanticProfile | None, SemanticOutcome] | None = getattr(call, "semantic", None)
+    if given is None or given[1].data is None:
+        return coerce_texts(call, texts, in_path)
+    translated, faults = given[1].data.read_texts(texts, in_path=in_path)
+    if faults:
+        return refuse_input(faults)
+    coercions = call.route.coercions
+    return {name: coercions.get(name, str)(one) if type(one) is str else one for name, one in translated.items()}
+
+
+_read_input: Final = build_input_gate(_read_meaning, _coerce_meant)
+
+
+def _read_named(call: RoutedCall) -> Refused | None:
+    """Read the input of a call; say the names of the caller for members that the schema refuses."""
+    refused = _read_input(call)
+    given: tuple[SemanticProfile | None, SemanticOutcome] | None = getattr(call, "semantic", None)
+    if refused is None or refused.code != INVALID_INPUT or given is None or given[1].data is None:
+        return refused
+    named = frozenset(re.findall(r"\w+", str(refused.details["violations"])))
+    names = {member: own for own, member in given[1].data.inputs.items() if member in named}
+    if not names:
+        return refused
+    told = ", ".join(f"{member} is {own}" for member, own in names.items())
+    message = f"{refused.message} In your vocabulary, {told}."
+    return msgspec.structs.replace(refused, message=message, details={**refused.details, "names": names})
+
+
+def semantic_input_gate(call: RoutedCall) -> Refused | None:
+    """Read the input of a call. If it refers to a profile that only the store may know, it is refused later."""
+    refused, headers = _read_named(call), call.request.headers
+    given = getattr(call, "semantic", None)
+    if refused is None or not (isinstance(given, _Recalled) or (given is None and refused.code == INVALID_INPUT)):
+        return refused
+    refers = TASK_ID in headers or SEMANTIC_PROFILE in headers
+    if not refers or call.route.builtin or call.server.store is None:
+        return refused
+    call.semantic = refused
+    return None
 
 
 def _is_foreign(call: RoutedCall, profile: SemanticProfile | None, outcome: SemanticOutcome) -> bool:

@@ -17,7 +17,7 @@ from bespeak.errors import ConfigError
 from bespeak.extensions.semantics.alignment.aligner import TOOL, Aligned, Base, Override, TermPair, align
 from bespeak.extensions.semantics.alignment.draft_json import statement_of
 from bespeak.extensions.semantics.alignment.notation import AlignmentNotation, read_alignment, write_alignment
-from bespeak.extensions.semantics.alignment.policy import Alignment, Policy, Provenance
+from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule, Policy, Provenance
 from bespeak.extensions.semantics.alignment.signals import Histories, History
 from bespeak.extensions.semantics.commands import accepted
 from bespeak.extensions.semantics.envelope.reader import EnvelopeReader
@@ -185,7 +185,11 @@ def _common(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--base", type=PATH, help="Earlier artifact, kept where both terms are unchanged.")
 @click.option("--before", nargs=2, type=PATH, help="The two ontologies of --base, if they have changed since.")
 @click.option(
-    "--override", "decisions", nargs=2, multiple=True, metavar="FROM TO", help="Your decision; '' means none."
+    *("--override", "decisions"),
+    nargs=2,
+    multiple=True,
+    metavar="FROM TO",
+    help="Your decision: terms as IRIs, ends of IRIs or labels. TO '' means none.",
 )
 @click.option("--by", metavar="NAME", help="Name that is recorded with --override.  [default: your login name]")
 @click.option("--key", type=PATH, help="Private key to sign with; only JSON carries the signature.")
@@ -223,13 +227,17 @@ def align_(
         from bespeak.terminal.decisions import check_decision  # noqa: PLC0415 - it loads the server's configuration
 
         actor = check_decision("override", None, by)
+    one, other = _load(source), _load(target)
     aligned = _align(
-        *(_load(source), _load(target)),
+        *(one, other),
         threshold=threshold,
         embeddings=embeddings,
         histories=read_histories(store),
         base=_base(base, before),
-        overrides=[Override(source=one, target=other, by=actor) for one, other in decisions],
+        overrides=[
+            Override(source=_find(one, ours), target=_find(other, theirs) if theirs else "", by=actor)
+            for ours, theirs in decisions
+        ],
         provenance=Provenance(tool=TOOL, tool_version=installed_version(TOOL), created=write_instant(time.time())),
     )
     found = aligned.alignment
@@ -262,11 +270,17 @@ def _next_steps(alignment: Alignment, aligned: Aligned, source: str, target: str
         yield f"  {one.source} = {one.target}? (confidence {one.confidence:.2f})"
     if len(best) > _MOST_LISTED:
         yield f"  and {len(best) - _MOST_LISTED} more"
+    if aligned.unmatched:
+        ends = (iri.removeprefix(alignment.source.id).lstrip("#/") for iri in aligned.unmatched[:_MOST_LISTED])
+        shown = ", ".join(ends)
+        more = f" and {len(aligned.unmatched) - _MOST_LISTED} more" if len(aligned.unmatched) > _MOST_LISTED else ""
+        yield f"without a candidate: {shown}{more}"
     for rule in aligned.dropped:
-        yield f"dropped: the decision {rule.source} = {rule.target}, because one of the terms is gone"
+        other = rule.target if isinstance(rule, MappingRule) else "nothing"
+        yield f"dropped: the decision {rule.source} = {other}, because a term is gone"
     default = SemanticSettings().threshold
     doubtful = sum(alignment.confidence_of(rule) < default for rule in alignment.rules)
-    if best:
+    if best or aligned.unmatched:
         yield f"decide:   bespeak semantic align {source} {target} --base {output} --override FROM TO"
     if doubtful:
         yield f"confirm:  {doubtful} are below {default}; they count after `bespeak semantic confirm {alignment.id}`"

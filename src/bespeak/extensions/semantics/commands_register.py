@@ -156,7 +156,7 @@ def register(
         if isinstance(signer, Fault):
             raise CommandFailedError(f"{signature}: {signer.message}")
         command = msgspec.structs.replace(judged.command, signer=signer, signature=token)
-    command = msgspec.structs.replace(command, actor=actor)
+    command = msgspec.structs.replace(command, actor=f"{registry.OPERATOR}{actor}")
     done = asyncio.run(use_store(place, lambda store: _register(store, command)))
     if isinstance(done, Conflict):
         refused = _REFUSALS.get(done.reason, "{0.id}: another registration was faster; try again")

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
+from bespeak.contract.core_ontology import XSD
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.view import SchemaView
 from bespeak.extensions.semantics.alignment.names import PROPERTY_WORDS, words_of
-from bespeak.extensions.semantics.alignment.values import ValueFault, translate_value
+from bespeak.extensions.semantics.alignment.values import ValueFault, parse_text, translate_value
 from bespeak.extensions.semantics.profile import Violation
 from bespeak.extensions.semantics.rules import UNTRANSLATED
-from bespeak.extensions.semantics.terms import Ontology, Term
+from bespeak.extensions.semantics.terms import Ontology, OntologyRef, Term
 from bespeak.extensions.semantics.translation import Translation, TranslationStep, UsedMapping
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.source.pointer import child
 
-_DEEPEST: Final = 16  # levels of objects and lists that are translated
+_DEEPEST: Final = 32  # levels of objects and lists that are translated
+_DEEPEST_PLANNED: Final = 4  # levels of objects whose translation is planned before the call
 _MOST_FAULTS: Final = 20
 _MOST_PLANNED: Final = 500  # members of a schema whose translation is planned before the call
+_LONGEST: Final = 200  # characters of a name that a vocabulary may have
+_INTEGERS: Final = frozenset(
+    f"{XSD}{name}"
+    for name in ("integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger", "unsignedInt")
+)
+
+_ITEMS: Final = "items"  # member with the items of a stream that is answered at once
 
 Find = Callable[[str], Translation | None]
+Steps = tuple[TranslationStep, ...]
+Answer = tuple[str, Steps] | str
+"""The name of a member in the other vocabulary, with the mappings of its values; or why there is none."""
 
 
+@lru_cache(4_096)
 def _key(name: str) -> tuple[str, ...]:
     return words_of(name, PROPERTY_WORDS)
+
+
+def _keys(term: Term) -> set[tuple[str, ...]]:
+    return {_key(name) for name in (term.local_name, *term.labels) if name.strip() and len(name) <= _LONGEST}
 
 
 class Words:
@@ -53,12 +71,10 @@ class Words:
 
     def _find(self, name: str, index: Mapping[tuple[str, ...], list[str]]) -> list[str]:
         """Return the terms that a name may stand for: those with exactly this name, else those with its words."""
+        if len(name) > _LONGEST:
+            return []
         found = [name] if name in self.terms else index.get(_key(name), [])
         return [iri for iri in found if self.terms[iri].local_name == name] or found
-
-
-def _keys(term: Term) -> set[tuple[str, ...]]:
-    return {_key(name) for name in (term.local_name, *term.labels) if name.strip()}
 
 
 class _Level:
@@ -67,15 +83,25 @@ class _Level:
     def __init__(self, view: SchemaView) -> None:
         self.view = view
         self.members = {field.name: field for each in view.alternatives for field in each.fields}
-        self.keys: dict[tuple[str, ...], str] = {}
+        self.answers: dict[str, Answer] = {}  # of members, by their names in the data
+        self._keys: dict[tuple[str, ...], list[str]] = {}
         for name in self.members:
-            self.keys.setdefault(_key(name), name)
+            self._keys.setdefault(_key(name[:_LONGEST]), []).append(name)
         self._below: dict[str, _Level] = {}
 
-    def below(self, name: str) -> _Level | None:
-        if name in self.members and name not in self._below:
+    def named_by(self, term: Term) -> list[str]:
+        """Return the members that a term may stand for: that with its name, else those with its words or labels."""
+        if term.local_name in self.members:
+            return [term.local_name]
+        own = self._keys.get(_key(term.local_name[:_LONGEST]))
+        return own or sorted({name for key in _keys(term) for name in self._keys.get(key, ())})
+
+    def below(self, name: str) -> _Level:
+        if name not in self.members:
+            return _UNDECLARED
+        if name not in self._below:
             self._below[name] = _Level(SchemaView(self.members[name].schema, self.view))
-        return self._below.get(name)
+        return self._below[name]
 
     @property
     def items(self) -> _Level:
@@ -85,155 +111,244 @@ class _Level:
         return self._below[""]
 
 
+_UNDECLARED: Final = _Level(SchemaView({}, {}))
+
+
 class DataTranslation:
     """How the data of one endpoint are translated for callers of one vocabulary."""
 
     def __init__(self, find: Find, back: Find, source: Words, target: Words, endpoint: Endpoint) -> None:
         """Plan the translation; `find` translates a term of the caller's, `back` one of the service's."""
-        self._find, self._back = find, back
+        self._find, self._back = _sharing(find, target), _sharing(back, source)
         self._source, self._target = source, target
         self._takes = _Level(SchemaView(endpoint.input_schema, endpoint.input_schema))
-        self._gives = _Level(SchemaView(endpoint.output_schema, endpoint.output_schema))
-        self.missing: list[Violation] = []  # outputs that the caller could not read
+        gives = _Level(SchemaView(endpoint.output_schema, endpoint.output_schema))
+        self._streams = endpoint.streams
+        # The list around the items of a stream is a form of the answer, not a word of the service.
+        self._gives = gives.below(_ITEMS).items if endpoint.streams else gives
+        self.missing: list[Violation] = []  # outputs that the caller could not read, and inputs that it could not send
         self.used: dict[str, UsedMapping] = {}  # mappings of properties by their source
         self.inputs: dict[str, str] = {}  # members of the input by the caller's names
         self.outputs: dict[str, str] = {}  # the caller's names by members of the output
-        for _, name, iris in self._declared(self._takes):
-            for translation in filter(None, map(back, iris)):
-                forth = find(translation.iri)
-                if forth is not None and forth.iri in iris:
-                    self.used[translation.iri] = UsedMapping(translation.iri, forth)
-                    self.inputs[self._source.terms[translation.iri].local_name] = name
-        for at, name, iris in self._declared(self._gives):
-            outgoing = self._outgoing(iris)
-            if outgoing is None:
-                self.missing.append(_cannot(at, iris[0], f"nothing of {source.id} means {iris[0]}"))
-            else:
-                self.used[outgoing.steps[0].source] = UsedMapping(outgoing.steps[0].source, outgoing)
-                self.outputs[name] = self._source.terms[outgoing.iri].local_name
+        for at, level, name in _declared(self._takes):
+            sent = self._placed(name, level)
+            if isinstance(sent, str):
+                if not at and level.members[name].required:
+                    self.missing.append(_cannot(child(at, name), name, sent))
+            elif sent[1]:
+                first, found = sent[1][0].source, self._find(sent[1][0].source)
+                assert found is not None, "the steps are of this translation"
+                self.used[first] = UsedMapping(first, found)
+                self.inputs[source.terms[first].local_name] = name
+        told: set[str] = set()
+        for at, level, name in _declared(self._gives):
+            answer = self._leaving(name, level)
+            shown = f"{at}/{answer[0]}"
+            if isinstance(answer, str) or shown in told:
+                why = answer if isinstance(answer, str) else f"another output means {answer[0]} too"
+                self.missing.append(_cannot(child(at, name), name, why))
+                continue
+            told.add(shown)
+            if answer[1] and (outgoing := self._back(answer[1][0].source)) is not None:
+                self.used[answer[1][0].source] = UsedMapping(answer[1][0].source, outgoing)
+                self.outputs[name] = answer[0]
 
-    def read(self, given: dict[str, Any]) -> tuple[dict[str, Any], list[Violation]]:
+    def read(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Violation]]:
         """Translate an input into the words of the service, with what cannot be translated."""
-        reading = _Reading(self._incoming, self._find, self._source, self._target)
+        reading = _Walk(self._incoming, self._find, self._source, self._target)
         return reading.object(given, self._takes, "", 0), reading.faults
+
+    def read_texts(self, given: Mapping[str, str], *, in_path: bool) -> tuple[dict[str, Any], list[Violation]]:
+        """Translate parameters of a query, or of a path, whose names are those of the service."""
+        member = self._placed if in_path else self._incoming
+        reading = _Walk(member, self._find, self._source, self._target, texts=True)
+        return reading.object(given, self._takes, "", 0), reading.faults
+
+    def place(self, given: Mapping[str, Any], names: Collection[str]) -> tuple[dict[str, Any], list[Violation]]:
+        """Give the members of an input that belong into the path their names there; their values stay as they are."""
+        placed: dict[str, Any] = {}
+        faults: list[Violation] = []
+        for name, value in given.items():
+            answer = self._incoming(name, self._takes)
+            if isinstance(answer, str):
+                if name in names:
+                    faults.append(_cannot(child("", name), value, answer))
+                placed[name] = value
+            else:
+                placed[answer[0] if answer[0] in names else name] = value
+        return placed, faults
 
     def write(self, output: Any) -> tuple[Any, list[Violation]]:
         """Translate an output into the words of the caller, with what cannot be translated."""
-        writing = _Reading(self._leaving, self._back, self._target, self._source, leaving=True)
-        return writing.value(output, self._gives, (), "", 0), writing.faults
+        if not self._streams:
+            return self.write_item(output)
+        written = [self.write_item(one) for one in output.get(_ITEMS, ())]
+        faults = [one for _, found in written for one in found][:_MOST_FAULTS]
+        return {**output, _ITEMS: [one for one, _ in written]} if written else output, faults
 
-    def _declared(self, level: _Level) -> Iterator[tuple[str, str, list[str]]]:
-        """Yield the declared members that are properties of the service's vocabulary: place, name and terms."""
-        waiting = [(level, "", 0)]
-        count = 0
-        while waiting and count < _MOST_PLANNED:
-            here, at, depth = waiting.pop()
-            if "array" in here.view.types and depth < _DEEPEST:
-                waiting.append((here.items, at, depth + 1))
-            for name in here.members:
-                count += 1
-                below = here.below(name)
-                iris = self._target.properties(name)
-                if iris:
-                    yield child(at, name), name, iris
-                if below is not None and depth < _DEEPEST // 4:
-                    waiting.append((below, child(at, name), depth + 1))
+    def write_item(self, item: Any) -> tuple[Any, list[Violation]]:
+        """Translate one item of a stream; the whole output of any other endpoint."""
+        writing = _Walk(self._leaving, self._back, self._target, self._source, leaving=True)
+        return writing.value(item, self._gives, (), "", 0), writing.faults
 
-    def _outgoing(self, iris: list[str]) -> Translation | None:
-        found = [one for one in map(self._back, iris) if one is not None and one.iri in self._source.terms]
-        return max(found, key=lambda one: one.confidence, default=None)
-
-    def _incoming(self, name: str, level: _Level) -> tuple[str, tuple[TranslationStep, ...]] | str:
-        """Return the service's member for one of the caller, with the mappings of its values, or why there is none."""
+    def _incoming(self, name: str, level: _Level) -> Answer:
+        """Return the service's member for one of the caller."""
         iris = self._source.properties(name)
         if not iris:
             # Both vocabularies may use plain words that neither of them declares.
+            if self._target.properties(name):
+                return f"it is a word of {self._target.id}, and {self._source.id} does not declare it"
             known = name in level.members or not level.members
             return (name, ()) if known else f"neither {self._source.id} nor this endpoint has it"
         fault = f"no usable mapping leads from {iris[0]} to {self._target.id}"
+        found: dict[str, Steps] = {}
         for translation in filter(None, map(self._find, iris)):
             term = self._target.terms.get(translation.iri)
-            member = next((level.keys[key] for key in sorted(_keys(term)) if key in level.keys), None) if term else None
-            if member is not None:
-                return member, translation.steps
+            found |= dict.fromkeys(level.named_by(term) if term else (), translation.steps)
             fault = f"it means {translation.iri}, which this endpoint does not take here"
-        return fault
+        return _only(found) if found else fault
 
-    def _leaving(self, name: str, _: _Level) -> tuple[str, tuple[TranslationStep, ...]] | str:
+    def _placed(self, name: str, _: _Level) -> Answer:
+        """Return the mappings of a member whose place has the name of the service, such as a parameter of a path."""
+        iris = self._target.properties(name)
+        for translation in filter(None, map(self._back, iris)):
+            forth = self._find(translation.iri)
+            if forth is not None and forth.iri in iris and translation.iri in self._source.terms:
+                return name, forth.steps
+        return f"nothing of {self._source.id} means {iris[0]}" if iris else (name, ())
+
+    def _leaving(self, name: str, _: _Level) -> Answer:
         iris = self._target.properties(name)
         if not iris:
+            if self._source.properties(name):
+                return f"{self._source.id} declares it, and {self._target.id} does not say what it means"
             return name, ()
-        translation = self._outgoing(iris)
-        if translation is None:
-            return f"nothing of {self._source.id} means {iris[0]}"
-        return self._source.terms[translation.iri].local_name, translation.steps
+        found = {
+            self._source.terms[one.iri].local_name: one.steps
+            for one in filter(None, map(self._back, iris))
+            if one.iri in self._source.terms
+        }
+        return _only(found) if found else f"nothing of {self._source.id} means {iris[0]}"
 
 
-class _Reading:
+def _sharing(find: Find, other: Words) -> Find:
+    """Let a term that the other vocabulary declares as well stand for itself."""
+
+    def found(iri: str) -> Translation | None:
+        if iri not in other.terms:
+            return find(iri)
+        same = OntologyRef(other.id, "")
+        return Translation(iri=iri, ontology=same, relation="equivalent", confidence=1.0, steps=())
+
+    return found
+
+
+def _only(found: Mapping[str, Steps]) -> Answer:
+    first, *others = found.items()
+    return f"it may mean {' or '.join(sorted(found))}" if others else first
+
+
+def _declared(level: _Level) -> Iterator[tuple[str, _Level, str]]:
+    """Yield the declared members of a schema: the place of their object, its level, and the name."""
+    waiting = [(level, "", 0)]
+    count = 0
+    while waiting:
+        here, at, depth = waiting.pop()
+        if "array" in here.view.types and depth < _DEEPEST:
+            waiting.append((here.items, at, depth + 1))
+        for name in here.members:
+            count += 1
+            if count > _MOST_PLANNED:
+                return
+            yield at, here, name
+            if depth < _DEEPEST_PLANNED:
+                waiting.append((here.below(name), child(at, name), depth + 1))
+
+
+class _Walk:
     """One walk through data."""
 
     def __init__(
         self,
-        member: Callable[[str, _Level], tuple[str, tuple[TranslationStep, ...]] | str],
+        member: Callable[[str, _Level], Answer],
         find: Find,
         words: Words,
         others: Words,
         *,
         leaving: bool = False,
+        texts: bool = False,
     ) -> None:
+        """Begin a walk; `texts` are values of a path or a query, which may stand for numbers."""
         self._member, self._find = member, find
-        self._words, self._others, self._leaving = words, others, leaving
+        self._words, self._others = words, others
+        self._leaving, self._texts = leaving, texts
         self.faults: list[Violation] = []
 
-    def object(self, given: dict[str, Any], level: _Level, at: str, depth: int) -> dict[str, Any]:
+    def object(self, given: Mapping[str, Any], level: _Level, at: str, depth: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for name, value in given.items():
-            place = child(at, name)
-            answer = self._member(name, level)
+            if len(self.faults) >= _MOST_FAULTS:
+                break  # the rest is not worth the work
+            place, answer = child(at, name), self._answer(name, level)
             if isinstance(answer, str):
                 self._fail(place, value, answer)
-                continue
-            member, steps = answer
-            if member in found:
-                self._fail(place, value, f"another member means {member} too")
-                continue
-            below = level.below(name if self._leaving else member)
-            found[member] = self.value(value, below, steps, place, depth + 1)
+            elif answer[0] in found:
+                self._fail(place, value, f"another member means {answer[0]} too")
+            else:
+                member, steps = answer
+                below = level.below(name if self._leaving else member)
+                found[member] = self.value(value, below, steps, place, depth + 1)
         return found
 
-    def value(self, value: Any, level: _Level | None, steps: tuple[TranslationStep, ...], at: str, depth: int) -> Any:
+    def _answer(self, name: str, level: _Level) -> Answer:
+        if not self._leaving or name not in level.members:
+            return self._member(name, level)
+        if name not in level.answers:
+            level.answers[name] = self._member(name, level)
+        return level.answers[name]
+
+    def value(self, value: Any, level: _Level, steps: Steps, at: str, depth: int) -> Any:
         if isinstance(value, dict | list) and depth > _DEEPEST:
             self._fail(at, None, f"it is nested more than {_DEEPEST} levels deep")
             return value
-        if isinstance(value, dict):
-            return value if level is None else self.object(value, level, at, depth)
         if isinstance(value, list):
-            items = None if level is None else level.items
-            return [self.value(one, items, steps, child(at, number), depth + 1) for number, one in enumerate(value)]
-        mapped = [step for step in steps if step.values is not None]
+            return [self.value(one, level.items, steps, child(at, place), depth + 1) for place, one in enumerate(value)]
+        mapped = [(step.values, step.inverted) for step in steps if step.values is not None]
+        if isinstance(value, dict) and not mapped:
+            return self.object(value, level, at, depth)
+        found = value
         try:
-            for step in mapped:
-                assert step.values is not None
-                value = translate_value(value, step.values, inverted=step.inverted)
+            for place, (values, inverted) in enumerate(mapped):
+                if self._texts and place == 0:
+                    found = parse_text(found, values, inverted=inverted)
+                found = translate_value(found, values, inverted=inverted)
+            if mapped and isinstance(found, float) and self._is_whole(level, steps[-1].target):
+                raise ValueFault(f"{brief(value)} would be {found}, and a whole number is needed")
         except ValueFault as fault:
             self._fail(at, value, str(fault))
-        if not mapped and steps and isinstance(value, str) and level is not None and level.view.values is not None:
+        if not mapped and steps and isinstance(value, str) and level.view.values is not None:
             return self._named(value, level.view.values, at)
-        return value
+        return found
+
+    def _is_whole(self, level: _Level, iri: str) -> bool:
+        """Return True if the vocabulary, or the schema of the service, has only whole numbers in this place."""
+        term = self._others.terms.get(iri)
+        whole = not self._leaving and "integer" in level.view.types and "number" not in level.view.types
+        return whole or (term is not None and not _INTEGERS.isdisjoint(term.ranges))
 
     def _named(self, value: str, listed: list[Any], at: str) -> str:
         """Translate a listed value that names an individual or a class."""
         iris = self._words.values(value)
-        translation = next(filter(None, map(self._find, iris)), None)
-        if translation is None:
+        found = {one.iri for one in map(self._find, iris) if one is not None}
+        if len(found) != 1:
             if iris or (not self._leaving and value not in listed):
-                self._fail(at, value, "no usable mapping is for this value")
+                self._fail(at, value, "no usable mapping is for this value" if not found else "it has several meanings")
             return value
-        term = self._others.terms[translation.iri]
+        term = self._others.terms[found.pop()]
         if self._leaving:
             return term.local_name
         keys = _keys(term)
-        return next((one for one in listed if isinstance(one, str) and _key(one) in keys), term.local_name)
+        return next((one for one in listed if isinstance(one, str) and _key(one[:_LONGEST]) in keys), term.local_name)
 
     def _fail(self, at: str, value: Any, why: str) -> None:
         if len(self.faults) < _MOST_FAULTS:

@@ -303,7 +303,7 @@ def read_artifact(artifact: registry.Artifact, namespace: Namespace = DEFAULT) -
     if document.alignment is None:
         return Fault(document.findings[0].message)
     said = {"id": row.id, "version": row.version, "signer": row.signer, "digest": row.digest}
-    return msgspec.structs.replace(document.alignment, **said)
+    return msgspec.structs.replace(document.alignment, **said, of_agent=row.of_agent)
 
 
 Notation = TypeVar("Notation", AlignmentNotation, RdfNotation)

@@ -203,10 +203,12 @@ class Meaning(msgspec.Struct, frozen=True):
         """True if the data of the call are in the words of the caller."""
         return self.outcome.data is not None
 
-    def translate_output(self, output: Any) -> Any:
-        """Return an output in the words of the caller. Raises RefusedError."""
+    def translate_output(self, output: Any, *, is_item: bool = False) -> Any:
+        """Return an output, or one item of a stream, in the words of the caller. Raises RefusedError."""
         data = self.outcome.data
-        translated, faults = (output, []) if data is None else data.write(output)
+        if data is None:
+            return output
+        translated, faults = data.write_item(output) if is_item else data.write(output)
         if faults:
             raise RefusedError(refuse_output(faults))
         return translated

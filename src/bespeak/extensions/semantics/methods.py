@@ -259,7 +259,7 @@ def register_ontology(registry: OntologyRegistry) -> Callable[[RoutedCall], Any]
     @stateful
     async def register(call: RoutedCall) -> Effects:
         given = call.input
-        data, media_type, actor = given["document"].encode(errors="replace"), given["media_type"], call.agent_id or ""
+        data, media_type, actor = given["document"].encode(errors="replace"), given["media_type"], _actor_of(call)
         said: dict[str, Any] = {name: given[name] for name in ("id", "version", "signature") if name in given}
         said |= {"data": data, "file": given.get("source", ""), "actor": actor}
         if not registry.turns.has_room(actor):
@@ -288,6 +288,12 @@ def register_ontology(registry: OntologyRegistry) -> Callable[[RoutedCall], Any]
         return {"id": row.id, "version": row.version, "sha256": row.digest, "supersedes": row.supersedes}
 
     return register
+
+
+def _actor_of(call: RoutedCall) -> str:
+    """Return the agent that registers; no name of an agent may pass for one of the operator."""
+    agent = call.agent_id or "anonymous"
+    return f"agent:{agent}" if agent.startswith(store.OPERATOR) else agent
 
 
 def show(row: store.ArtifactRow) -> dict[str, Any]:

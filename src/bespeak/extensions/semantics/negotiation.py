@@ -252,14 +252,23 @@ def _translate_data(
     if offer.endpoint is None or source is None:
         return None
     translator = snapshot.mappings.translator(usable)
+    strangers: dict[str, Violation] = {}  # artifacts that may not translate data, by id
 
     def find(iri: str, one: str, other: str) -> Translation | None:
         found = translator.translate(iri, one, other)
-        return None if found is None or snapshot.mappings.refuses(found) else found
+        if found is None or snapshot.mappings.refuses(found):
+            return None
+        if found.trust < 0:
+            # What an agent has registered must not change what others send and receive.
+            unconfirmed = next(step.alignment for step in found.steps if step.trust < 0)
+            strangers[unconfirmed] = Violation.of(rules.UNCONFIRMED, "/alignmentRef", unconfirmed, iri)
+            return None
+        return found
 
     words = snapshot.words(source), snapshot.words(target)
     ways = (lambda iri: find(iri, source.id, target.id)), (lambda iri: find(iri, target.id, source.id))
     data = DataTranslation(*ways, *words, offer.endpoint)
+    data.missing = [*strangers.values()] or data.missing
     return data if data.inputs or data.outputs or data.missing or words[0].has_properties else None
 
 

@@ -131,7 +131,7 @@ UNCONFIRMED: Final = should(
     "I248",
     "mapping-unconfirmed",
     "13",
-    "is {value}, which maps {other} and is not confirmed by the operator; this call cannot be undone",
+    "is {value}, which maps {other}; for this call, the operator must have confirmed it",
 )
 UNTRANSLATED: Final = should("I249", "data-untranslated", "7.1", "cannot be translated: {other}")
 

@@ -20,6 +20,7 @@ from bespeak.state.store.commands.endpoints import advance
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
 from bespeak.state.store.store import Command, Conflict, Notify, Result, Statement, Step, Steps, read_all
 
+OPERATOR: Final = "operator:"  # begins the actor of what the operator has registered
 REGISTRY_TOPIC: Final = "ontologies"  # topic to watch for changes of the registry
 
 ArtifactKind = Literal["ontology", "alignment", "context"]
@@ -41,10 +42,14 @@ class ArtifactRow(msgspec.Struct, frozen=True):
     source: str  # file or address that it came from
     signer: str  # id of the key whose signature was verified, or an empty string
     signature: str  # token of the signature, so that others can verify it again
-    actor: str  # Agent or operator that registered it
+    actor: str  # agent that registered it, or `operator:` with a name
     supersedes: str  # version that was the latest before, or an empty string
     revision: int  # number of the change of the registry that brought it
     registered: float
+
+    @property
+    def of_agent(self) -> bool:
+        return self.actor != "" and not self.actor.startswith(OPERATOR)
 
     def document(self) -> dict[str, Any]:
         """Return it for JSON, with its time in RFC 3339 form."""

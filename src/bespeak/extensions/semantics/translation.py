@@ -51,7 +51,7 @@ class TranslationStep(msgspec.Struct, frozen=True, kw_only=True):
     alignment: str  # id of the artifact, or its two ontologies
     version: str = ""  # version of the artifact
     digest: str = ""  # SHA-256 of the artifact
-    trust: int = 0  # trust in the artifact: 0 if it is unsigned, else one more than the rank of its signer
+    trust: int = 0  # trust in the artifact: above 0 if it is signed, below if an agent has registered it unconfirmed
     confirmed: bool = False  # True if the operator has confirmed the artifact
     inverted: bool
     override: bool
@@ -67,7 +67,7 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def trust(self) -> int:
-        """Trust in the least trusted artifact on the way; 0 if one is unsigned."""
+        """Trust in the least trusted artifact on the way."""
         return min(step.trust for step in self.steps)
 
     @property
@@ -97,8 +97,7 @@ class Translator:
         for _, rules in sorted(pairs.items(), key=lambda one: sorted(one[0])):
             # Several artifacts for the same ontologies may disagree, in either direction.
             owners = {id(rule): alignment for rule, alignment in rules}
-            ranks = {one.signer: 1 + policy.ranks.get(one.signer, 0) if one.signer else 0 for _, one in rules}
-            trust = {id(rule): ranks[alignment.signer] for rule, alignment in rules}
+            trust = {id(rule): alignment.trust(policy) for rule, alignment in rules}
             for rule in resolve((rule for rule, _ in rules), policy, trust).chosen:
                 self._add(rule, owners[id(rule)], trust[id(rule)])
 
@@ -145,7 +144,7 @@ class Translator:
             place = steps[-1].ontology.id if steps else source
             for step in self._steps.get((here, place), ()) if length < _MOST_STEPS else ():
                 joined = _chain((*steps, step))
-                if joined is None or (only_signed and not step.trust):
+                if joined is None or (only_signed and step.trust <= 0):
                     continue
                 key = (step.target, step.ontology.id, joined, length + 1)
                 cost = (max(doubt, -step.trust), negative * step.confidence)

@@ -171,7 +171,11 @@ class DispatchBackend:
         counted: bool = False,
     ) -> Begun:
         """Call an endpoint; return a coroutine only if the answer has to be awaited."""
-        filled = fill_path(endpoint.path, arguments)
+        layer = self._server.part("semantic") if "{" in endpoint.path else None
+        placed = arguments if layer is None else layer.place(endpoint, arguments)
+        if isinstance(placed, Refused):
+            return refused(placed)
+        filled = fill_path(endpoint.path, placed)
         if isinstance(filled, Fault):
             return refused(Refused(status.BAD_REQUEST, "invalid-arguments", filled.message))
         path, given = filled

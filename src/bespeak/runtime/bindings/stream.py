@@ -114,10 +114,10 @@ class StreamBinding:
         items = self._begin(call, call.input)
         limits, judge = call.routes.service.stream_limits, self._judge(call)
         if not _is_streamed(call):
-            return {"items": await self._collect(items, limits, judge)}
+            return {"items": await self._collect(call, items, limits, judge)}
 
         def write(item: Any) -> bytes:
-            return self._select(limits, item)[1]
+            return _in_words_of(call, *self._select(limits, item))
 
         stream = ItemStream(items, write, judge, self._deadline(limits), longest=limits.seconds)
         stream.attach(call.request)
@@ -140,7 +140,9 @@ class StreamBinding:
             async for item in items:
                 yield self._select(call.routes.service.stream_limits, item)[0]
 
-    async def _collect(self, items: AsyncGenerator[Any], limits: StreamLimits, judge: Callable[[], None]) -> list[Any]:
+    async def _collect(
+        self, call: RoutedCall, items: AsyncGenerator[Any], limits: StreamLimits, judge: Callable[[], None]
+    ) -> list[Any]:
         collected: list[Any] = []
         size, listener = 0, ITEMS.get()
         async with self._deadline(limits), aclosing(items):
@@ -157,7 +159,7 @@ class StreamBinding:
                     raise RefusedError(Refused(status.UNPROCESSABLE, STREAM_REQUIRED, message))
                 collected.append(kept)
                 if listener is not None:
-                    listener(written)
+                    listener(_in_words_of(call, kept, written))
         return collected
 
     def _select(self, limits: StreamLimits, item: Any) -> tuple[Any, bytes]:
@@ -209,12 +211,17 @@ class StreamBinding:
         return judge
 
 
+def _in_words_of(call: RoutedCall, item: Any, written: bytes) -> bytes:
+    """Return an item as the caller reads it: translated for one with another vocabulary. Raises RefusedError."""
+    meaning = call.request.semantic
+    translates = meaning is not None and meaning.translates
+    return _encode(meaning.translate_output(item, is_item=True)) if translates else written
+
+
 def _is_streamed(call: RoutedCall) -> bool:
-    """Return True if the caller asks for a stream, and its answer need not be kept, repeated, cut or translated."""
+    """Return True if the caller asks for a stream, and its answer need not be kept, repeated or cut."""
     request = call.request
     if call.parent is not None or call.hints is not None or call.route.is_confirmed:
-        return False
-    if request.semantic is not None and request.semantic.translates:
         return False
     if IDEMPOTENCY_KEY in request.headers or CONFIRMATION_ID in request.headers:
         return False

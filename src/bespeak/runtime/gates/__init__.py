@@ -84,13 +84,24 @@ def plan_gates(server: Server) -> Gates:
             steps.append(step_input_gate if gate is input_gate else gate)  # their input is not read from a body
         if gate in _ANCHORS:
             for brought in gates_behind(server.extensions, _ANCHORS[gate], server.registrar.service.methods):
-                routed.append(brought.judge)
+                routed.append(_once_read(brought.judge) if gate is input_gate else brought.judge)
                 steps.append(brought.step or brought.judge)
     return Gates(
         tuple(gate for gate in ARRIVAL if gate not in left_out),
         tuple(routed),
         tuple(tuple(gate for gate in steps if gate not in passed) for passed in _PASSED),
     )
+
+
+def _once_read(judge: Callable[[RoutedCall], Refused | None]) -> Callable[[RoutedCall], Refused | None]:
+    """Leave out calls whose input an extension reads later, which then runs `judge_read`."""
+    return lambda call: None if isinstance(getattr(call, "semantic", None), Refused) else judge(call)
+
+
+def judge_read(call: RoutedCall) -> Refused | None:
+    """Judge a call whose input was not read in its turn by the gates that stand behind that."""
+    gates = gates_behind(call.server.extensions, Anchor.READ, call.server.registrar.service.methods)
+    return next(filter(None, (gate.judge(call) for gate in gates)), None)
 
 
 def judge_early(call: RoutedCall) -> Refused | None:

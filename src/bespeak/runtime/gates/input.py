@@ -76,13 +76,24 @@ _KEY_MISSING: Final = Refused(
 _decode = msgspec.json.Decoder().decode
 
 
-def build_input_gate(read: Callable[[Request, RoutedCall], Any]) -> Callable[[RoutedCall], Refused | None]:
-    """Build the gate around a reader of bodies: an extension may bring a reader of its own."""
+Coerce = Callable[[RoutedCall, Mapping[str, str], bool], "Mapping[str, Any] | Refused"]
+"""Makes values of the texts of a query, or of a path if the last argument is True."""
+
+
+def coerce_texts(call: RoutedCall, texts: Mapping[str, str], _: bool) -> Mapping[str, Any] | Refused:
+    coercions = call.route.coercions
+    return {name: coercions.get(name, str)(text) for name, text in texts.items()}
+
+
+def build_input_gate(
+    read: Callable[[Request, RoutedCall], Any], coerce: Coerce = coerce_texts
+) -> Callable[[RoutedCall], Refused | None]:
+    """Build the gate around a reader of bodies and one of parameters: an extension may bring readers of its own."""
 
     def input_gate(call: RoutedCall) -> Refused | None:
         route = call.route
         request = call.request
-        value = read(request, call) if request.body else {}
+        value = read(request, call)
         if type(value) is Refused:
             return value
         envelope, inner = value, value.get("parameters")
@@ -94,7 +105,7 @@ def build_input_gate(read: Callable[[Request, RoutedCall], Any]) -> Callable[[Ro
             value, unwrapped = unwrapped, None
         if call.captures is not None or request.query or call.preset:
             try:
-                refused = _merge(call, route, value)
+                refused = _merge(call, route, value, coerce)
             except UnicodeDecodeError:
                 return Refused(status.BAD_REQUEST, "invalid-query", "The query string does not decode to UTF-8 text.")
             if refused is not None:
@@ -123,8 +134,10 @@ def step_input_gate(call: RoutedCall) -> Refused | None:
 
 
 def read_body(request: Request, _: RoutedCall) -> Any:
-    """Decode the body to an object, or return the refusal."""
+    """Decode the body to an object, which is empty without a body, or return the refusal."""
     body, headers = request.body, request.headers
+    if not body:
+        return {}
     if headers.get("content-type") not in _KNOWN_TYPES or "content-encoding" in headers or request.reads:
         refused = _check_content(request)
         if refused is not None:
@@ -158,32 +171,42 @@ def _check_content(request: Request) -> Refused | None:
     return None
 
 
-def _merge(call: RoutedCall, route: Route, value: dict[str, Any]) -> Refused | None:
+def _merge(call: RoutedCall, route: Route, value: dict[str, Any], coerce: Coerce) -> Refused | None:
     """Add path and query parameters. The body wins over the query (5.5); it must agree with the path."""
-    if call.request.query:
-        parameters = _query_parameters(call.request.query)
-        if route.shaping is not None and not HINTS.isdisjoint(parameters):
-            hints = route.shaping.take(parameters)
-            if isinstance(hints, Refused):
-                return hints
-            call.hints = hints
-        for name, text in parameters.items():
-            if name not in value:
-                value[name] = route.coercions.get(name, str)(text)
-    for name, given in (call.preset or {}).items():
-        if given is None and name not in value:
+    refused = _merge_query(call, route, value, coerce) if call.request.query else None
+    if refused is not None:
+        return refused
+    for name, preset in (call.preset or {}).items():
+        if preset is None and name not in value:
             key = call.request.headers.get(names.IDEMPOTENCY_KEY)
             if key is None:
                 return _KEY_MISSING
             if name in route.endpoint.input_schema.get("properties", ()):
                 value[name] = key
         else:
-            value.setdefault(name, given)
-    for name, text in (call.captures or {}).items():
-        captured = route.coercions.get(name, str)(text)
+            value.setdefault(name, preset)
+    placed = coerce(call, call.captures, True) if call.captures else {}
+    if isinstance(placed, Refused):
+        return placed
+    for name, captured in placed.items():
         if value.setdefault(name, captured) != captured:
             message = f"the path says {captured!r} for {name!r}, but the rest of the request has another value"
             return refuse_input(call.method, call.path, [Violation(pointer((name,)), "", "path", message)])
+    return None
+
+
+def _merge_query(call: RoutedCall, route: Route, value: dict[str, Any], coerce: Coerce) -> Refused | None:
+    parameters = _query_parameters(call.request.query)
+    if route.shaping is not None and not HINTS.isdisjoint(parameters):
+        hints = route.shaping.take(parameters)
+        if isinstance(hints, Refused):
+            return hints
+        call.hints = hints
+    given = coerce(call, parameters, False)
+    if isinstance(given, Refused):
+        return given
+    for name, one in given.items():
+        value.setdefault(name, one)
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import get_args
 
 import msgspec
@@ -21,7 +22,7 @@ from bespeak.extensions.semantics.alignment.notation import (
     write_alignment_api,
     write_sssom,
 )
-from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule
+from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule, Provenance, Unmapped
 from bespeak.extensions.semantics.rules import (
     ALIGNMENT_IRI,
     ALIGNMENT_TOO_LARGE,
@@ -30,6 +31,7 @@ from bespeak.extensions.semantics.rules import (
     CONFLICT,
     RELATION,
 )
+from bespeak.extensions.semantics.terms import OntologyRef
 
 
 def test_every_notation_is_recognized_and_read() -> None:
@@ -157,6 +159,25 @@ def test_known_artifact_is_written_with_the_columns_of_sssom() -> None:
     )
     found = read_sssom(text.encode(), "a.tsv").alignment
     assert found == ARTIFACT
+
+
+def test_what_a_validator_of_sssom_takes_for_uris_are_uris() -> None:
+    origin = Provenance(author="Zoë|Ann", source="notes of the meeting")
+    rule = MappingRule(source="https://ü.example/a#größe", target="https://y.org/onto#size(m)", provenance=origin)
+    unmapped = (Unmapped(source="https://ü.example/a#farbe", confirmed_by="ann|bob"),)
+    refs = {"source": OntologyRef("https://x.org/a", "1"), "target": OntologyRef("https://y.org/onto", "1")}
+    artifact = Alignment(
+        **refs, id="https://x.org/m", version="1.0", rules=(rule,), unmapped=unmapped, provenance=origin
+    )
+    text = write_sssom(artifact).decode()
+    assert "mapping_set_source" not in text
+    header, *rows = [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
+    for row in rows:
+        said = dict(zip(header, row, strict=True))
+        assert all(re.fullmatch(r"[!-~]+:[!-~]+", said[name]) for name in ("subject_id", "predicate_id", "object_id"))
+        assert said["mapping_source"] == ""
+    assert rows[1][2] == "sssom:NoTermFound"
+    assert read_sssom(text.encode(), "a.tsv").alignment == artifact
 
 
 def test_mappings_of_other_tools_are_read() -> None:

@@ -11,7 +11,7 @@ from tests.extensions.semantics.ontology.figures import FIGURE_5, FIGURE_8, FIGU
 
 from bespeak.contract.core_ontology import DEFAULT
 from bespeak.extensions.semantics.envelope.reader import ClaimedValidation, parse
-from bespeak.extensions.semantics.envelope.writer import find_payload
+from bespeak.extensions.semantics.envelope.writer import find_payload, open_message
 
 
 def test_envelope_is_a_member_or_the_message() -> None:
@@ -75,6 +75,14 @@ def test_envelope_without_its_label_is_found_if_it_is_the_only_one() -> None:
     assert in_parts(part) == ENVELOPE
     assert in_parts(part, part) == "nothing"
     assert in_parts({**part, "label": "semprofile"}, part) == ENVELOPE
+
+
+@given(odd)
+def test_any_value_can_be_a_label_or_the_content_of_a_part(value: Any) -> None:
+    envelope = {"Label": "semprofile", "Format": "structured", "Subformat": "json", "Content": ENVELOPE}
+    parts = [envelope, {"Label": value, "Content": value}]
+    opened = open_message({"Format": "text", "Content": value, "Submessages": parts}, {"required": ["x"]})
+    assert opened is None or opened.envelope == ENVELOPE
 
 
 @given(odd)

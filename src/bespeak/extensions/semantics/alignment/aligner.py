@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import product
 from typing import Final
 
@@ -20,6 +20,7 @@ from bespeak.extensions.semantics.alignment.policy import (
     MappingRule,
     Policy,
     Provenance,
+    Unmapped,
     resolve,
 )
 from bespeak.extensions.semantics.alignment.signals import (
@@ -375,7 +376,8 @@ class Aligned(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[TermPair, ...]  # candidates that a person should decide, the best first
     candidates: Mapping[str, Mapping[str, TermPair]]  # all candidates by source and target
     lost: tuple[Lost, ...]  # mappings that would be accepted, but for another one of the same term
-    dropped: tuple[MappingRule, ...] = ()  # decisions of the base whose terms are gone
+    unmatched: tuple[str, ...] = ()  # terms of the source without a candidate
+    dropped: tuple[MappingRule | Unmapped, ...] = ()  # decisions of the base whose terms are gone
 
 
 def align(
@@ -404,10 +406,13 @@ def align(
                 return Fault(f"the override by {one.by} names {iri}, which is not a term of {ontology.id}")
     kept = _kept(base, source, target, overrides)
     fixed = {rule.source: rule.target for rule in kept if rule.relation == "equivalent"}
-    taken = set(fixed.values())
-    rest = [term for term in sides[0] if term.iri not in fixed], [term for term in sides[1] if term.iri not in taken]
+    unmapped = _unmapped(base, source, overrides)
+    left_out = {*fixed, *fixed.values(), *(one.source for one in unmapped)}
+    rest, others = ([term for term in side if term.iri not in left_out] for side in sides)
     ontologies = (source, target)
-    candidates = PairCandidates(*rest, ontologies, policy, histories=histories or {}, fixed=fixed, namespace=namespace)
+    candidates = PairCandidates(
+        rest, others, ontologies, policy, histories=histories or {}, fixed=fixed, namespace=namespace
+    )
     candidates.compare("class", "individual")
     chosen = resolve(_proposed(candidates, overrides, policy, provenance), policy).chosen
     candidates.compare_properties({rule.source: rule.target for rule in chosen if rule.relation == "equivalent"})
@@ -421,17 +426,39 @@ def align(
     targets = {rule.target for rule in rules}
     pairs = (pair for one, found in candidates.found.items() if one not in mapped for pair in found.values())
     questions = (pair for pair in pairs if pair.target not in targets and pair.band != "reject")
+    asked = tuple(sorted(questions, key=lambda one: (-one.score, one.source, one.target)))
+    known = mapped.union(one.source for one in asked)
     return Aligned(
-        alignment=Alignment(source=source.ref, target=target.ref, rules=tuple(rules), provenance=provenance),
-        questions=tuple(sorted(questions, key=lambda one: (-one.score, one.source, one.target))),
+        alignment=Alignment(
+            source=source.ref, target=target.ref, rules=tuple(rules), unmapped=unmapped, provenance=provenance
+        ),
+        questions=asked,
+        unmatched=tuple(term.iri for term in rest if term.iri not in known),
         candidates=candidates.found,
         lost=resolution.lost,
-        dropped=tuple(
-            rule
-            for rule in (base.alignment.rules if base else ())
-            if rule.override and (rule.source not in source.terms or rule.target not in target.terms)
-        ),
+        dropped=() if base is None else tuple(_dropped(base.alignment, source, target)),
     )
+
+
+def _unmapped(base: Base | None, source: Ontology, overrides: Sequence[Override]) -> tuple[Unmapped, ...]:
+    """Return the terms without a counterpart, by a decision now or one of the base that no other has replaced."""
+    decided = {one.source for one in overrides}
+    before = () if base is None else base.alignment.unmapped
+    found = {one.source: one for one in before if one.source in source.terms and one.source not in decided}
+    found |= {one.source: Unmapped(source=one.source, confirmed_by=one.by) for one in overrides if not one.target}
+    return tuple(one for _, one in sorted(found.items()))
+
+
+def _is_decided(rule: MappingRule) -> bool:
+    """Return True if a person has decided about a rule, or has said how values are translated."""
+    return rule.override or rule.values is not None
+
+
+def _dropped(base: Alignment, source: Ontology, target: Ontology) -> Iterator[MappingRule | Unmapped]:
+    for rule in base.rules:
+        if _is_decided(rule) and (rule.source not in source.terms or rule.target not in target.terms):
+            yield rule
+    yield from (one for one in base.unmapped if one.source not in source.terms)
 
 
 def _terms(ontology: Ontology, other: Ontology, namespace: Namespace) -> list[Term]:
@@ -459,7 +486,7 @@ def _kept(base: Base | None, source: Ontology, target: Ontology, overrides: Sequ
     def stands(rule: MappingRule) -> bool:
         # The decision of a person holds as long as both terms are there, whatever else is said of them now.
         known = rule.source in source.terms and rule.target in target.terms
-        return rule.override and known and decided.isdisjoint((rule.source, rule.target))
+        return _is_decided(rule) and known and decided.isdisjoint((rule.source, rule.target))
 
     rules = base.alignment.rules
     return [rule for rule in rules if stands(rule) or (unchanged(rule.source, 0) and unchanged(rule.target, 1))]
@@ -469,8 +496,7 @@ def _proposed(
     candidates: PairCandidates, overrides: Sequence[Override], policy: Policy, provenance: Provenance | None
 ) -> list[MappingRule]:
     """Return the accepted candidates and the overrides as rules that compete with each other."""
-    alone = {one.source for one in overrides if not one.target}
-    pairs = (pair for one, found in candidates.found.items() if one not in alone for pair in found.values())
+    pairs = (pair for found in candidates.found.values() for pair in found.values())
     best: dict[str, float] = {}
     for found in candidates.found.values():
         for pair in found.values():

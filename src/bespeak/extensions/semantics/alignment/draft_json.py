@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from bespeak.contract.core_ontology import is_iri
 from bespeak.extensions.semantics import rules
-from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule, Provenance
+from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule, Provenance, Unmapped
 from bespeak.extensions.semantics.terms import OntologyRef
 from bespeak.state.identity.artifact_signature import ArtifactStatement
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
@@ -112,6 +112,7 @@ class _WrittenAlignment(msgspec.Struct, rename="camel", omit_defaults=True):
     confidence: float | None = None
     provenance: Provenance | None = None
     signature: str = ""
+    unmapped: list[Unmapped] = []
 
 
 def write_json(alignment: Alignment, signature: str = "") -> bytes:
@@ -156,12 +157,19 @@ def read_json(data: bytes, file: str) -> AlignmentDocument:
         source=OntologyRef(source, artifact.source_ontology_version),
         target=OntologyRef(target, artifact.target_ontology_version),
         rules=collector.rules,
+        unmapped=tuple(_unmapped(artifact.unmapped, collector)),
         id=artifact.id,
         version=artifact.version,
         given_confidence=artifact.confidence,
         provenance=artifact.provenance,
     )
     return collector.document(alignment, artifact.signature)
+
+
+def _unmapped(given: list[Unmapped], collector: Collector) -> Iterator[Unmapped]:
+    for number, one in enumerate(given[:MOST_RULES]):
+        place = RulePlace(pointer=f"/unmapped/{number}/from")
+        yield msgspec.structs.replace(one, source=collector.iri(one.source, "from", place))
 
 
 def _artifact(alignment: Alignment, signature: str) -> _WrittenAlignment:
@@ -176,6 +184,7 @@ def _artifact(alignment: Alignment, signature: str) -> _WrittenAlignment:
         confidence=alignment.given_confidence,
         provenance=alignment.provenance,
         signature=signature,
+        unmapped=list(alignment.unmapped),
     )
 
 

@@ -7,12 +7,13 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
+from urllib.parse import quote
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
 
-from bespeak.contract.core_ontology import OWL, RDF, SKOS, XSD
+from bespeak.contract.core_ontology import OWL, RDF, SKOS, XSD, is_iri
 from bespeak.extensions.semantics.alignment.draft_json import (
     AlignmentDocument,
     Collector,
@@ -21,7 +22,14 @@ from bespeak.extensions.semantics.alignment.draft_json import (
     read_json,
     write_json,
 )
-from bespeak.extensions.semantics.alignment.policy import Alignment, Justification, MappingRule, Provenance, Relation
+from bespeak.extensions.semantics.alignment.policy import (
+    Alignment,
+    Justification,
+    MappingRule,
+    Provenance,
+    Relation,
+    Unmapped,
+)
 from bespeak.extensions.semantics.alignment.values import ValueMapping
 from bespeak.extensions.semantics.rules import ALIGNMENT_TOO_LARGE, BAD_ARTIFACT, CONFIDENCE, RELATION
 from bespeak.extensions.semantics.terms import OntologyRef
@@ -210,6 +218,9 @@ _COLUMNS: Final = (
     *("author_label", "reviewer_label", "mapping_tool", "mapping_tool_version", "mapping_source", "mapping_date"),
     "other",
 )
+_SSSOM: Final = "https://w3id.org/sssom/"
+_ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
+_NO_TERM: Final = f"{_SSSOM}NoTermFound"  # object of a term without a counterpart
 _SPLIT: Final = re.compile(r"(.*[#/:])([^#/:]+)", re.DOTALL)
 _PREFIX: Final = re.compile(r"(?<=[/:])[A-Za-z][A-Za-z0-9_.-]{0,30}$")
 _LICENSE: Final = "https://w3id.org/sssom/license/unspecified"  # a mapping set must name one
@@ -218,42 +229,80 @@ _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _HEADER_LINES: Final = 20_000
 
 
-class _Other(msgspec.Struct, omit_defaults=True):
+class _Other(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What SSSOM has no column for."""
 
     signals: dict[str, float] = {}
     override: bool = False
     created: str = ""
+    subject: str = ""  # IRI with characters that a URI cannot have
+    object: str = ""
+    source: str = ""  # source of a provenance that is not a URI
     provenance: bool = False  # True for a provenance without any content
     values: ValueMapping | None = None
 
+    def text(self) -> str:
+        found = msgspec.json.encode(self).decode()
+        return found if found != "{}" else ""
+
 
 def write_sssom(alignment: Alignment) -> bytes:
-    split = (_SPLIT.fullmatch(iri) for rule in alignment.rules for iri in (rule.source, rule.target))
-    spaces = sorted({match[1] for match in split if match})
-    prefixes = _name_prefixes(spaces)
+    ends = [(_uri(rule.source), _uri(rule.target)) for rule in alignment.rules]
+    ends += [(_uri(one.source), _NO_TERM) for one in alignment.unmapped]
+    split = (_SPLIT.fullmatch(iri) for pair in ends for iri in pair if iri != _NO_TERM)
+    prefixes = _name_prefixes(sorted({match[1] for match in split if match})) | {_SSSOM: "sssom"}
     rows = io.StringIO()
-    writer = csv.writer(rows, delimiter="\t", lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    for rule in alignment.rules:
-        origin = rule.provenance or Provenance()
-        date = origin.created if _DATE.fullmatch(origin.created) else ""
-        created = origin.created if not date else ""
-        empty = rule.provenance == Provenance()
-        other = _Other(dict(rule.signals), rule.override, created, provenance=empty, values=rule.values)
-        extra = msgspec.json.encode(other).decode()
-        writer.writerow(
-            [
-                *(_shorten(rule.source, prefixes), _PREDICATES[rule.relation], _shorten(rule.target, prefixes)),
-                f"semapv:{_JUSTIFICATIONS[rule.justification]}",
-                *("" if number is None else repr(number) for number in (rule.confidence, rule.score)),
-                # The separator of columns with several values is escaped.
-                *(text.replace("|", r"\|") for text in (origin.author, rule.confirmed_by)),
-                *(origin.tool, origin.tool_version, origin.source, date, extra if extra != "{}" else ""),
-            ]
-        )
+    writer = csv.DictWriter(rows, _COLUMNS, "", delimiter="\t", lineterminator="\n")
+    writer.writeheader()
+    unmapped = [
+        MappingRule(source=one.source, target=_NO_TERM, justification="manual", confirmed_by=one.confirmed_by)
+        for one in alignment.unmapped
+    ]
+    for rule, (subject, object_) in zip((*alignment.rules, *unmapped), ends, strict=True):
+        row = {
+            "subject_id": _shorten(subject, prefixes),
+            "predicate_id": _PREDICATES[rule.relation],
+            "object_id": _shorten(object_, prefixes),
+            "mapping_justification": f"semapv:{_JUSTIFICATIONS[rule.justification]}",
+            "confidence": "" if rule.confidence is None else repr(rule.confidence),
+            "similarity_score": "" if rule.score is None else repr(rule.score),
+            "reviewer_label": rule.confirmed_by,
+        }
+        writer.writerow({name: text.replace("|", r"\|") for name, text in row.items()} | _origin_columns(rule))
     header = "".join(f"#{line}\n" for line in _header(alignment, prefixes))
     return (header + rows.getvalue()).encode(errors="replace")
+
+
+def _origin_columns(rule: MappingRule) -> dict[str, str]:
+    origin = rule.provenance or Provenance()
+    is_date, has_address = _DATE.fullmatch(origin.created) is not None, _is_uri(origin.source)
+    other = _Other(
+        signals=dict(rule.signals),
+        override=rule.override,
+        created="" if is_date else origin.created,
+        subject="" if rule.source.isascii() else rule.source,
+        object="" if rule.target.isascii() else rule.target,
+        source="" if has_address else origin.source,
+        provenance=rule.provenance == Provenance(),
+        values=rule.values,
+    )
+    return {
+        "author_label": origin.author.replace("|", r"\|"),  # it separates columns with several values
+        "mapping_tool": origin.tool,
+        "mapping_tool_version": origin.tool_version,
+        "mapping_source": origin.source if has_address else "",
+        "mapping_date": origin.created if is_date else "",
+        "other": other.text(),
+    }
+
+
+def _is_uri(text: str) -> bool:
+    return text.isascii() and is_iri(text)
+
+
+def _uri(iri: str) -> str:
+    """Return the URI of an IRI (RFC 3987 3.1)."""
+    return iri if iri.isascii() else quote(iri, safe=_ASCII)
 
 
 def _name_prefixes(spaces: Iterable[str]) -> dict[str, str]:
@@ -261,7 +310,7 @@ def _name_prefixes(spaces: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for place, space in enumerate(spaces, 1):
         name = next(iter(_PREFIX.findall(space.rstrip("#/:"))), f"n{place}")
-        found[space] = name if name not in {"semapv", "skos", *found.values()} else f"{name}{place}"
+        found[space] = name if name not in {"semapv", "skos", "sssom", *found.values()} else f"{name}{place}"
     return found
 
 
@@ -272,7 +321,7 @@ def read_sssom(data: bytes, file: str) -> AlignmentDocument:
         return AlignmentDocument(None, [refused])
     lines = [f"{line}\n" for line in data.decode(errors="replace").split("\n")]
     count = next((place for place, line in enumerate(lines) if not line.startswith("#")), len(lines))
-    collector = Collector(file)
+    collector, unmapped = Collector(file), list[Unmapped]()
     header = _read_header("".join(line[1:] for line in lines[:count]), min(count, _HEADER_LINES), collector)
     rows = csv.DictReader(io.StringIO("".join(lines[count:]), newline=""), delimiter="\t")
     try:
@@ -284,11 +333,14 @@ def read_sssom(data: bytes, file: str) -> AlignmentDocument:
             if collector.is_full:
                 break
             rule = _rule({name: text for name, text in row.items() if isinstance(text, str)}, collector, place)
-            if rule is not None:
+            if rule is not None and rule.target == _NO_TERM:
+                unmapped.append(Unmapped(source=rule.source, confirmed_by=rule.confirmed_by))
+            elif rule is not None:
                 collector.add(rule, place)
     except csv.Error as error:
         collector.report(BAD_ARTIFACT, f"the table cannot be read: {error}", RulePlace(count + rows.line_num))
-    return collector.document(_alignment(header, collector))
+    found = _alignment(header, collector)
+    return collector.document(msgspec.structs.replace(found, unmapped=tuple(unmapped)))
 
 
 def _shorten(iri: str, prefixes: Mapping[str, str]) -> str:
@@ -298,6 +350,8 @@ def _shorten(iri: str, prefixes: Mapping[str, str]) -> str:
 
 def _header(alignment: Alignment, prefixes: Mapping[str, str]) -> Iterator[str]:
     origin = alignment.provenance or Provenance()
+    has_address = _is_uri(origin.source)
+    other = _Other(created=origin.created, source="" if has_address else origin.source)
     slots: dict[str, Any] = {
         "mapping_set_id": alignment.id or _UNNAMED,
         "license": _LICENSE,
@@ -310,9 +364,9 @@ def _header(alignment: Alignment, prefixes: Mapping[str, str]) -> Iterator[str]:
         "creator_label": [origin.author] if origin.author else None,
         "mapping_tool": origin.tool,
         "mapping_tool_version": origin.tool_version,
-        "mapping_set_source": [origin.source] if origin.source else None,
+        "mapping_set_source": [origin.source] if has_address else None,
         "publication_date": origin.created[:10] if _DATE.match(origin.created) else "",
-        "other": msgspec.json.encode({"created": origin.created}).decode() if origin.created else "",
+        "other": other.text(),
     }
     yield from (f"{name}: {_yaml(value)}" for name, value in slots.items() if value not in ("", None))
     yield "curie_map:"
@@ -337,7 +391,7 @@ def _read_header(text: str, count: int, collector: Collector) -> dict[str, Any]:
     elif tree is not None and isinstance(tree.data, dict):
         header = tree.data
     known = prefixes if isinstance(prefixes := header.get("curie_map"), dict) else {}
-    collector.prefixes |= {"semapv": _SEMAPV, "skos": SKOS, "owl": OWL}
+    collector.prefixes |= {"semapv": _SEMAPV, "skos": SKOS, "owl": OWL, "sssom": _SSSOM}
     collector.prefixes |= {str(name): iri for name, iri in known.items() if isinstance(iri, str)}
     return header
 
@@ -352,13 +406,13 @@ def _alignment(header: Mapping[str, Any], collector: Collector) -> Alignment:
         OntologyRef(collector.iri(text(name), name, RulePlace(1)), text(f"{name}_version"))
         for name in ("subject_source", "object_source")
     )
-    confidence = header.get("mapping_set_confidence")
+    confidence, other = header.get("mapping_set_confidence"), _decode_other(text("other"))
     provenance = Provenance(
         author=text("creator_label"),
         tool=text("mapping_tool"),
         tool_version=text("mapping_tool_version"),
-        source=text("mapping_set_source"),
-        created=_decode_other(text("other")).created or text("publication_date"),
+        source=other.source or text("mapping_set_source"),
+        created=other.created or text("publication_date"),
     )
     return Alignment(
         source=source,
@@ -378,17 +432,18 @@ def _rule(row: Mapping[str, str], collector: Collector, place: RulePlace) -> Map
     source, target, predicate = (
         collector.iri(row.get(name, ""), name, place) for name in ("subject_id", "object_id", "predicate_id")
     )
+    other = _decode_other(row.get("other", ""))
+    source, target = other.subject or source, other.object or target
     relation = _SSSOM_RELATIONS.get(predicate)
     if relation is None:
         collector.report(RELATION, f"predicate_id {brief(row.get('predicate_id', ''))} is not a known relation", place)
         return None
     why = collector.prefixes.get("semapv", _SEMAPV) + row.get("mapping_justification", "").partition(":")[2]
-    other = _decode_other(row.get("other", ""))
     provenance = Provenance(
         author=row.get("author_label", "").replace(r"\|", "|"),
         tool=row.get("mapping_tool", ""),
         tool_version=row.get("mapping_tool_version", ""),
-        source=row.get("mapping_source", ""),
+        source=other.source or row.get("mapping_source", ""),
         created=other.created or row.get("mapping_date", ""),
     )
     justification: Any = _READ.get(why.removeprefix(_SEMAPV))

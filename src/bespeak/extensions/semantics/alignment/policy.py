@@ -50,12 +50,20 @@ class MappingRule(msgspec.Struct, frozen=True, kw_only=True, rename=_NAMES, omit
     values: ValueMapping | None = None  # how values of these properties are translated; None if they stay the same
 
 
+class Unmapped(msgspec.Struct, frozen=True, kw_only=True, rename=_NAMES, omit_defaults=True):
+    """A decision that a term of the source ontology has no counterpart."""
+
+    source: str
+    confirmed_by: str = ""  # person who has decided it, as the document claims
+
+
 class Alignment(msgspec.Struct, frozen=True, kw_only=True):
     """An artifact between two exact versions of ontologies."""
 
     source: OntologyRef
     target: OntologyRef
     rules: tuple[MappingRule, ...]
+    unmapped: tuple[Unmapped, ...] = ()  # terms that have no counterpart, as a person has decided
     id: str = ""  # IRI of the artifact, as ioa:alignmentRef names it
     version: str = ""
     given_confidence: float | None = None  # confidence that the artifact gives for all of its rules
@@ -63,12 +71,19 @@ class Alignment(msgspec.Struct, frozen=True, kw_only=True):
     signer: str = ""  # id of the key that signed it, once verified
     digest: str = ""  # SHA-256 of its canonical JSON, once registered
     confirmed_by: str = ""  # operator of this service who has confirmed it; never read from a document
+    of_agent: bool = False  # True if an agent has registered it, not the operator
 
     @property
     def confidence(self) -> float:
         if self.given_confidence is not None:
             return self.given_confidence
         return min((rule.confidence for rule in self.rules if rule.confidence is not None), default=0.0)
+
+    def trust(self, policy: Policy) -> int:
+        """Return the trust in it: by the rank of its signer, 0 if the operator answers for it, -1 if an agent does."""
+        if self.signer:
+            return 1 + policy.ranks.get(self.signer, 0)
+        return -1 if self.of_agent and not self.confirmed_by else 0
 
     def confidence_of(self, rule: MappingRule) -> float:
         return self.confidence if rule.confidence is None else rule.confidence

@@ -86,7 +86,8 @@ def open_message(message: dict[str, Any], schema: Mapping[str, Any]) -> OpenedMe
     if envelope is None:
         return None
     parts = (_members(one) for one in members["submessages"] if isinstance(one, dict))
-    given = {str(one["label"]): one.get("content") for one in parts if "label" in one and one["label"].lower() != LABEL}
+    labelled = {str(one["label"]): one.get("content") for one in parts if "label" in one}
+    given = {label: content for label, content in labelled.items() if label.lower() != LABEL}
     content = members["content"]
     if isinstance(content, dict):
         return OpenedMessage(envelope, {**content, **given})
