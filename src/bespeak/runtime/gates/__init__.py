@@ -84,7 +84,9 @@ def plan_gates(server: Server) -> Gates:
             steps.append(step_input_gate if gate is input_gate else gate)  # their input is not read from a body
         if gate in _ANCHORS:
             for brought in gates_behind(server.extensions, _ANCHORS[gate], server.registrar.service.methods):
-                routed.append(_once_read(brought.judge) if gate is input_gate else brought.judge)
+                # Only a reader of an extension may leave an input to be read later.
+                deferred = gate is input_gate and reading is not input_gate
+                routed.append(_once_read(brought.judge) if deferred else brought.judge)
                 steps.append(brought.step or brought.judge)
     return Gates(
         tuple(gate for gate in ARRIVAL if gate not in left_out),
