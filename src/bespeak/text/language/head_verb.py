@@ -29,6 +29,7 @@ _SAYING: Final = (phrases.BEING | phrases.MODALS | {"has", "have"}) - {"get", "g
 _AFTER_NOUNS: Final = (phrases.PREPOSITIONS | phrases.CLAUSES | {","}) - {"to", "when", "if", "as"}
 """Words behind the last of several nouns: "its owner and labels of"."""
 _OPERATIONS: Final = frozenset({"endpoint", "operation", "method", "api", "action", "apis", "operations"})
+_PRONOUNS: Final = frozenset({"we", "you", "they", "i", "it"})
 _STATUS: Final = frozenset({"deprecate", "discontinue", "retire", "supersede", "call"})
 """Participles that say how the operation is, not what it does."""
 _BEFORE_AIMS: Final = frozenset({"to", "you", "can", "must", "should", "will"})
@@ -166,8 +167,8 @@ class _SentenceReader:
                 for_doing = follower == "for" and self._form(after + 1) == "gerund"
                 if follower in {"that", "which", "to"} or follower in phrases.MODALS or for_doing:
                     return after + 1
-                plural = self._word(at + step) in {"we", "you", "they", "i"}
-                verb, form = self._verb(after), "base" if plural else "third"
+                subject = self._word(at + step)
+                verb, form = self._verb(after), "base" if subject in _PRONOUNS and subject != "it" else "third"
                 mostly = determined or (verb is not None and lexicon().share(verb.verb)[0] >= _MOSTLY)
                 acts = verb is not None and verb.form == form and (mostly or self._is_name(at + step))
                 if follower in phrases.BEING or follower == "used" or acts or (follower.endswith("ly") and determined):
@@ -364,6 +365,7 @@ class _SentenceReader:
             return None
         first = lexicon().share(self._word(at))
         is_noun = first[0] == 0 or (first[1] >= _NOUNISH and self._word(at) not in phrases.VERBS_FIRST)
+        is_noun = is_noun and self._word(at) not in _PRONOUNS
         is_verb = lexicon().share(lemma.verb)[0] >= _SURELY or lemma.verb == "lookup"
         return _PlacedLemma(at + 1, lemma) if is_noun and is_verb else None
 

@@ -150,7 +150,9 @@ def fit(method: str, verb: str) -> float | None:
     if works_out or (method in _PRODUCERS and verb in _ANSWERING):  # the verb produces or returns the result
         score = max(score, _RESULT)
     rewrites = theirs.main == "ANALYZE" and max(theirs.of("UPDATE"), theirs.of("CREATE")) >= _REWRITING
-    if _against(ours, theirs) or _against(theirs, ours) or (ours.main == "READ" and rewrites):
+    # The verb only looks up what the method promises to work out.
+    looks_up = ours.main == "ANALYZE" and theirs.main == "READ" and not theirs.of("ANALYZE") and not works_out
+    if _against(ours, theirs) or _against(theirs, ours) or (ours.main == "READ" and rewrites) or looks_up:
         score = min(score, _WARNED)
     confidence = min(ours.confidence, theirs.confidence)
     # The verb may speak of the answer or of a message, not of the deed.

@@ -63,8 +63,10 @@ def meant_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] |
     if not (phrase := object_places(sentence, at + 1)):
         return None
     given = "to" in sentence[phrase[-1] + 1 : phrase[-1] + 2]  # provides details to somebody
-    if verb in OBTAINING and sentence[at + 1] != "back" and sentence[phrase[-1]] in _INFORMATION and not given:
-        return "get", phrase[-1]
+    answers = sentence[phrase[-1]] in _INFORMATION
+    answers = answers or (sentence[at] == "provides" and any(sentence[place] in READ_NOUNS for place in phrase))
+    if verb in OBTAINING and sentence[at + 1] != "back" and answers and not given:
+        return READING, phrase[-1]
     if verb not in LIGHT or (verb == "take" and "from" in sentence[at : at + REACH]):
         return None
     last = phrase[-1]

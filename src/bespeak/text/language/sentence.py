@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pkgutil
 import re
+from collections.abc import Iterator
 from functools import cache, cached_property
 from typing import Final, NamedTuple
+
+from bespeak.text.identifiers import apart
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -53,9 +56,11 @@ def table(name: str) -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 LONGEST: Final = 600  # limit of characters that are read; the deciding verb is near the beginning
-_LONGEST_TAG: Final = 80
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[.,;:!?()/|–—-]")
-_LABEL: Final = re.compile(r"(?i)\W{0,3}(?:note|warning|important|deprecated|caution|beta|preview)\b\W{0,3}[:–—-]")
+_LETTERS: Final = re.compile(r"[^\W_]+")
+_LABEL: Final = re.compile(
+    r"\W{0,3}(?:\[[^\]]{0,80}\](?:\([^()\s]{0,200}\))?:?|(?i:note|warning|important|deprecated|caution|beta|preview)\b\W{0,3}[:!–—-])"
+)  # a tag such as "[BETA]", also as a link, or a label such as "NOTE:"
 _SENTENCE_END: Final = frozenset(".!?;")
 _ENGLISH: Final = listed("english")
 _FOREIGN: Final = listed("foreign")
@@ -71,9 +76,11 @@ class Word(NamedTuple):
 
 
 def words(text: str) -> list[Word]:
-    """Return the words of the first sentence that has at least two."""
+    """Return the words of the first sentence that has at least two, or those of a lone name: `getUserById`."""
     found: list[Word] = []
-    for match in _TOKEN.finditer(text[:LONGEST], _behind_tag(text)):
+    if not any(map(str.isspace, text.strip()[:LONGEST])) and len(pieces := list(_words_of_name(text[:LONGEST]))) > 1:
+        return pieces
+    for match in _TOKEN.finditer(text[:LONGEST], label.end() if (label := _LABEL.match(text)) else 0):
         token = match.group()
         if token in _SENTENCE_END:
             after = text[match.end() : match.end() + 1]
@@ -84,12 +91,12 @@ def words(text: str) -> list[Word]:
     return found
 
 
-def _behind_tag(text: str) -> int:
-    """Skip a leading tag such as "[BETA]" or "NOTE:"."""
-    if text.startswith("["):
-        return text.find("]", 0, _LONGEST_TAG) + 1
-    label = _LABEL.match(text)
-    return label.end() if label else 0
+def _words_of_name(text: str) -> Iterator[Word]:
+    for match in _LETTERS.finditer(text):
+        start = match.start()
+        for piece in apart(match.group()).split():
+            yield Word(piece.lower(), piece, start, start + len(piece))
+            start += len(piece)
 
 
 def is_english(sentence: list[Word]) -> bool:

@@ -340,7 +340,8 @@ def two_word_verb(verb: str, sentence: Sequence[str], at: int) -> str | None:
 def _returns_to(sentence: Sequence[str], at: int) -> bool:
     """Return True if something is returned to an earlier state, not to a caller."""
     for place in range(at + 2, min(at + _STATE_REACH, len(sentence))):
-        if sentence[place] == "to" and sentence[place - 1] != "up":
+        before = {lemma.form for lemma in lemmas(sentence[place - 1])}
+        if sentence[place] == "to" and sentence[place - 1] != "up" and before.isdisjoint({"past", "participle"}):
             return not _EARLIER.isdisjoint(sentence[place + 1 : place + 4])
     return False
 
