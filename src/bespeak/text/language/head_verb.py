@@ -36,12 +36,9 @@ _BEFORE_AIMS: Final = frozenset({"to", "you", "can", "must", "should", "will"})
 _ANSWERS: Final = frozenset({"url", "urls", "uri", "link", "token", "tokens", "credentials"})
 """Things that are made in order to be returned."""
 _MARKS: Final = frozenset({":", "-", "–", "—", "|", ")"})
-_ADVISING: Final = frozenset({("recommend", "we"), ("see", ",")})  # verbs of advice, each behind a word
 _AFTER_STATES: Final = _AFTER_NOUNS | {"status", "state", "flag", "and", "or", "when", "if"}
 _LABEL: Final = 4
 _MOSTLY: Final = 0.6
-_SURELY: Final = 0.8
-_NOUNISH: Final = 0.3
 _FAR: Final = 12
 _NEAR: Final = 8
 _MOST: Final = 4
@@ -103,7 +100,7 @@ class _SentenceReader:
 
     def read(self) -> list[HeadVerb]:
         for start in self._starts():
-            if found := self._named_last(start) or self._leading(start):
+            if found := self._leading(start):
                 named = phrases.nominal_verb(self.lower) if self._is_doubtful(*found) else None
                 if named and named[0] != phrases.READING:
                     return [self._head(named[1], named[0], "nominal")]
@@ -149,14 +146,11 @@ class _SentenceReader:
         found = self._verb(at)
         if found is None or found.verb == "be" or self._is_noun_here(at, found):
             return None
-        led = self._jump(_PlacedLemma(at, found))
-        return None if led.at == at and (found.verb, self._word(at - 1)) in _ADVISING else led
+        return self._jump(_PlacedLemma(at, found))
 
     def _behind_subject(self, at: int) -> int:
         """Skip "This endpoint (will|is used to)" and "The agent"."""
         start = at
-        if (behind := self._behind_purpose(at)) is not None:
-            return behind
         determined = self._word(at) in phrases.DETERMINERS
         if determined:
             at += 1
@@ -178,14 +172,6 @@ class _SentenceReader:
     def _is_name(self, at: int) -> bool:
         """Return True for the name of an operation as a subject: "CreateMembers sends"."""
         return at < len(self.sentence) and apart(self.sentence[at].text) != self.sentence[at].text
-
-    def _behind_purpose(self, at: int) -> int | None:
-        """Skip "The purpose of this service is to"."""
-        if self._word(at) in phrases.PURPOSE or self._word(at + 1) in phrases.PURPOSE:
-            for place in range(at + 1, at + _FAR):
-                if self._word(place) in phrases.BEING and self._word(place + 1) == "to":
-                    return place + 2
-        return None
 
     def _use(self, at: int) -> int | None:
         """Skip "is used to", "used for" and "can be used to", up to the verb."""
@@ -355,20 +341,6 @@ class _SentenceReader:
                 return None
         return None
 
-    def _named_last(self, at: int) -> _PlacedLemma | None:
-        """Return the verb in an operation name that begins with its noun: "Tweet delete by id", "User create"."""
-        behind = self._word(at + 2)
-        lemma = self._verb(at + 1)
-        if lemma is None or lemma.form != "base" or lemma.verb not in meanings().hand or behind in phrases.DETERMINERS:
-            return None
-        if behind and behind not in phrases.PREPOSITIONS and behind not in _MARKS:
-            return None
-        first = lexicon().share(self._word(at))
-        is_noun = first[0] == 0 or (first[1] >= _NOUNISH and self._word(at) not in phrases.VERBS_FIRST)
-        is_noun = is_noun and self._word(at) not in _PRONOUNS
-        is_verb = lexicon().share(lemma.verb)[0] >= _SURELY or lemma.verb == "lookup"
-        return _PlacedLemma(at + 1, lemma) if is_noun and is_verb else None
-
     def _complete(self, found: _PlacedLemma) -> list[HeadVerb]:
         """Add the particle of the head verb, the meaning of a light verb, and the coordinated verbs."""
         at, lemma = found
@@ -383,7 +355,7 @@ class _SentenceReader:
                 continue
             if verb in phrases.TAKING and coordinated:
                 kind = "frame"
-            elif phrases.takes_input(verb, self.lower, place) or self._is_about_itself(place, one):
+            elif self._is_about_itself(place, one):
                 kind = "own"
             if meant := phrases.meant_verb(verb, self.lower, place):
                 result.append(self._head(meant[1], meant[0], "meant"))
