@@ -111,16 +111,10 @@ def main_class(word: str) -> str:
 
 
 ABBREVIATIONS: Final = names("abbreviations")  # of the words that APIs and vocabularies use, by short form
-CURSORS: Final = word_set(
-    "after continuation continuation_token cursor next next_cursor next_page_token next_token page_cursor page_token "
-    "starting_after token"
-)
+CURSORS: Final = listed("cursors")
 PAGES: Final = word_set("page page_number")
-OFFSETS: Final = word_set("offset skip start_index")
-LIMITS: Final = word_set(
-    "count first item_per_page limit max_item max_record max_result number_result page_limit page_size pagesize "
-    "per_page perpage result_per_page row size take top"
-)
+OFFSETS: Final = listed("offsets")
+LIMITS: Final = listed("limits")
 """Names of inputs that ask for a page of a list, in words joined by `join`: a cursor, a page, an offset, a limit."""
 
 

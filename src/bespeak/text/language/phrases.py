@@ -12,7 +12,7 @@ from typing import Final
 
 from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.operation_class import operation_classes
-from bespeak.text.language.sentence import LatePattern, listed, table, word_pairs, word_set
+from bespeak.text.language.sentence import LatePattern, lines, listed, table, word_pairs, word_set
 from bespeak.text.language.verb_form import FormName, lemmas
 
 DETERMINERS: Final = listed("determiners")
@@ -322,14 +322,7 @@ _FINDERS: Final[tuple[tuple[frozenset[str], Callable[[str, Sequence[str], int], 
 
 
 _SEEN: Final = 1_000  # limit of characters that are searched
-_NOUNS: Final = (
-    *("table", "database", " db", "row", "tuple", "record", "sql", "stored proc", "cache", "redis", "datastore"),
-    *("data store", "warehouse", "postgres", "mongo", "dynamo", "elasticsearch", "collection", "index", "kafka"),
-    *("rabbitmq", "sqs", "sns", "nats", "pubsub", "pub/sub", "queue", " bus", "broker", "stream", "microservice"),
-    *("micro-service", "backend", "back-end", "back end", "internal", "downstream", "upstream", "lambda", "rpc"),
-    *("endpoint", "api", "request", "call", "payload", "serial", "marshal", "http", "status code", "crud", "statement"),
-    *(" key", "job", "message", "task", "event"),
-)  # nouns, one of which is in every match: a cheap test before the long pattern
+_NOUNS: Final = lines("inside")  # one of them is in every match: a cheap test before the long pattern
 _OWNED: Final = LatePattern(
     r"\b(?:(?:caller|user|customer|client|tenant|guest|agent|analyst)(?:['’]s|s['’])?|their|his|her|your|given|supplied"
     r"|provided|named|selected|chosen|spreadsheets?|sheets?|csv|notion|airtable|restaurants?|seats?|seating|dinner"

@@ -38,6 +38,11 @@ def listed(name: str) -> frozenset[str]:
     return word_set(_sections()[name])
 
 
+def lines(name: str) -> tuple[str, ...]:
+    """Return the lines of a section of words.txt, whose words belong together; blanks at their beginning count."""
+    return tuple(filter(None, _sections()[name].splitlines()))
+
+
 def groups(name: str) -> list[frozenset[str]]:
     """Return the lines of a section of words.txt, each a set of words."""
     return [word_set(line) for line in _sections()[name].splitlines()]
@@ -115,15 +120,7 @@ _END: Final = re.compile(
     r"""(?P<stop>[.!?…]++)["'”’»)\]]*+\s++["'“‘«(\[]*+(?=(?P<next>\S))|\n[^\S\n]*+\n|\n[^\S\n]*+[-*•]\s|[。！？]"""
 )
 _LAST_WORD: Final = re.compile(r"[^\s\"'“‘«(\[]{1,24}$")
-_ABBREVIATIONS: Final = """
-abbr abs adj al alt approx apt assn assoc attn ave avg bldg blvd ca capt cf co col corp cont dept dia dir div dr ed
-eds eg eq esp est etc ex excl ext fig figs fl fr freq ft gen gov govt hon hr hrs hwy ie incl inc ind intl jr kg km
-lat lb lbs lon ltd lt max mfg mgr mi min mins misc mm mr mrs ms mt mtn mx natl neg no nos nr op orig oz para pct pg
-phd pos pp prev prof pt qty rd ref refs reg rel rep resp rev sec secs sen seq sgt sr ss st std ste subj supt tbsp
-tech tel temp tsp univ viz vol vols vs wk wt yd yr yrs
-jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun
-"""
-_NO_END: Final = frozenset(_ABBREVIATIONS.split())  # abbreviations written with a full stop
+_NO_END: Final = listed("abbreviated")  # abbreviations written with a full stop
 
 
 def is_several(text: str) -> bool:
