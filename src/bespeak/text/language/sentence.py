@@ -83,7 +83,7 @@ class Word(NamedTuple):
 def words(text: str) -> list[Word]:
     """Return the words of the first sentence that has at least two, or those of a lone name: `getUserById`."""
     found: list[Word] = []
-    if not any(map(str.isspace, text.strip()[:LONGEST])) and len(pieces := list(_words_of_name(text[:LONGEST]))) > 1:
+    if len(text[:LONGEST].split(None, 1)) == 1 and len(pieces := list(_words_of_name(text[:LONGEST]))) > 1:
         return pieces
     for match in _TOKEN.finditer(text[:LONGEST], label.end() if (label := _LABEL.match(text)) else 0):
         token = match.group()
