@@ -93,22 +93,10 @@ class ContractChange:
         return Diagnostic(self.rule, _SEVERITIES[self.level], message, self.location, pointer, self.help)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "rule": self.rule,
-            "name": self.about.name,
-            "level": self.level,
-            "category": self.about.category,
-            "direction": self.direction,
-            "kind": self.about.kind,
-            "endpoint": self.endpoint,
-            "pointer": self.pointer,
-            "message": self.message,
-            "help": self.help,
-            "old": self.old,
-            "new": self.new,
-            "location": str(self.location) if self.location else None,
-            "fingerprint": self.fingerprint,
-        }
+        own = ("level", "direction", "endpoint", "pointer", "message", "help", "old", "new", "fingerprint")
+        about = {"name": self.about.name, "category": self.about.category, "kind": self.about.kind}
+        location = str(self.location) if self.location else None
+        return {"rule": self.rule, **about, **{name: getattr(self, name) for name in own}, "location": location}
 
 
 Told = tuple[ChangeRule, Level, str, str]  # rule, level, message and advice of a change

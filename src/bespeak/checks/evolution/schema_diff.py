@@ -103,6 +103,10 @@ _COMPARED: Final = frozenset(
         *("propertyNames", "patternProperties", "dependentSchemas", "anyOf", "oneOf", "allOf", "default"),
     }
 )
+_PARTS: Final = {  # what the members of a keyword are called, one of them, and the rules for one less and one more
+    "anyOf": ("alternatives", "an alternative", ALTERNATIVE_REMOVED, ALTERNATIVE_ADDED),
+    "allOf": ("parts", "a part", CONSTRAINT_REMOVED, CONSTRAINT_ADDED),
+}
 _LIMIT_RULES: Final[dict[LimitChange, ChangeRule]] = {
     "tightened": LIMIT_TIGHTENED,
     "loosened": LIMIT_LOOSENED,
@@ -289,15 +293,14 @@ class _SchemaComparison:
 
     def _parts(self, keyword: str, old: Schema, new: Schema, spot: SchemaSpot) -> None:
         before, after, here = as_list(old.get(keyword)), as_list(new.get(keyword)), spot.under(keyword)
-        if keyword == "allOf" and (before or after):
-            self._all(before, after, here)
-        elif before and after:
+        if (before and after) or (keyword == "allOf" and (before or after)):
             self._alternatives(keyword, before, after, here)
         elif before or after:
             rule, told = (CONSTRAINT_ADDED, "is new") if after else (CONSTRAINT_REMOVED, "is gone")
             self._add(rule, here, f"`{keyword}` {told}", before or None, after or None)
 
     def _alternatives(self, keyword: str, before: list[Any], after: list[Any], spot: SchemaSpot) -> None:
+        """Compare alternatives, or the parts of allOf, which are conditions: a new one makes it narrower."""
         pairs, lost, gained = match(before, after)
         # Exactly one part of oneOf may hold: where parts overlap, more of one is less of the whole.
         overlap = any(overlaps(before, self._old.root)) or any(overlaps(after, self._new.root))
@@ -306,23 +309,13 @@ class _SchemaComparison:
         for one, other, index in pairs:
             self.compare(one, other, spot.under(index))
         self._doubt -= doubtful
+        several, part, losing, gaining = _PARTS["allOf" if keyword == "allOf" else "anyOf"]
         if (lost and gained) or (doubtful and (lost or gained)):
-            told = f"the alternatives of `{keyword}` are others"
+            told = f"the {several} of `{keyword}` are others"
             self._add(ALTERNATIVES_CHANGED, spot, told, _sorted(lost), _sorted(gained))
         elif lost or gained:
-            rule, told = (ALTERNATIVE_REMOVED, "is gone") if lost else (ALTERNATIVE_ADDED, "is new")
-            message = f"an alternative of `{keyword}` {told}: {brief((lost or gained)[0])}"
-            self._add(rule, spot, message, _sorted(lost) or None, _sorted(gained) or None)
-
-    def _all(self, before: list[Any], after: list[Any], spot: SchemaSpot) -> None:
-        pairs, lost, gained = match(before, after)
-        for one, other, index in pairs:
-            self.compare(one, other, spot.under(index))
-        if lost and gained:
-            self._add(ALTERNATIVES_CHANGED, spot, "the parts of `allOf` are others", _sorted(lost), _sorted(gained))
-        elif lost or gained:
-            rule, told = (CONSTRAINT_REMOVED, "is gone") if lost else (CONSTRAINT_ADDED, "is new")
-            message = f"a part of `allOf` {told}: {brief((lost or gained)[0])}"
+            rule, told = (losing, "is gone") if lost else (gaining, "is new")
+            message = f"{part} of `{keyword}` {told}: {brief((lost or gained)[0])}"
             self._add(rule, spot, message, _sorted(lost) or None, _sorted(gained) or None)
 
     def _conditions(self, old: Schema, new: Schema, spot: SchemaSpot) -> None:
