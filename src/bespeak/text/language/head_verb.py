@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple
 from bespeak.text.identifiers import apart
 from bespeak.text.language import phrases
 from bespeak.text.language.lexicon import lexicon, meanings
+from bespeak.text.language.names import singular
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.sentence import LONGEST, Word, is_english, words
 from bespeak.text.language.verb_form import Lemma, lemmas, two_word_verb
@@ -364,7 +365,7 @@ class _SentenceReader:
             if meant:
                 continue
             if hint := phrases.hinted_verb(verb, self.lower, place):
-                deed = verb not in phrases.MAKING or self.lower[hint[1]].removesuffix("s") not in phrases.LEFT_BEHIND
+                deed = verb not in phrases.MAKING or singular(self.lower[hint[1]]) not in phrases.LEFT_BEHIND
                 result.append(self._head(hint[1], hint[0], "hint" if deed else "own"))
             result += [self._head(place, reading, "reading") for reading in phrases.readings(verb, self.lower, place)]
             if verb != one.verb:

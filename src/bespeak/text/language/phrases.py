@@ -11,6 +11,7 @@ from itertools import pairwise, takewhile
 from typing import Final
 
 from bespeak.text.language.lexicon import lexicon, meanings
+from bespeak.text.language.names import is_plural, singular
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.sentence import LatePattern, lines, listed, table, word_pairs, word_set
 from bespeak.text.language.verb_form import FormName, lemmas
@@ -203,7 +204,7 @@ def nominal_verb(sentence: Sequence[str]) -> tuple[str, int] | None:
     word = sentence[last]
     if word in WRAPPERS and word not in {"query", "message"}:
         return None
-    if word in READ_NOUNS or (word.endswith("s") and lexicon().counts(word[:-1]).noun):
+    if word in READ_NOUNS or (is_plural(word) and lexicon().counts(singular(word)).noun):
         return READING, last
     follower = sentence[last + 1] if last + 1 < len(sentence) else ""
     known = meanings()
