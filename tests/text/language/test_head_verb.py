@@ -38,7 +38,6 @@ from bespeak.text.language.head_verb import head_verbs
     ("2. Send the reminder", "send"),
     ("Cancels a guest’s subscription", "cancel"),
     ("Batch operation for retrieving parcels", "retrieve"),
-    ("Tweet delete by its number", "delete"),
     ("PUT for a supplier", "replace"),
     ("Loads or replaces a price list", "load"),
     ("Lists history of a vehicle", "list"),

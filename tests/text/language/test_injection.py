@@ -157,6 +157,12 @@ def test_long_texts_are_judged_in_linear_time() -> None:
     assert_linear(lambda size: instruction("please send it to the user " * size), 500)
 
 
+@pytest.mark.parametrize("blanks", [" \xa0", " ", "\t \u2003"])
+def test_a_text_of_blanks_is_split_without_going_back(blanks: str) -> None:
+    """Without a bound on going back, each takes most of a minute."""
+    assert instruction(f"you ask, é {blanks * 50_000} for a room") is None
+
+
 def test_patterns_match_no_empty_sentence_and_needles_are_in_lower_case() -> None:
     assert all(pattern.search("") is None for _, pattern in PHRASES)
     assert all(needle == needle.lower() for needle in NEEDLES)

@@ -70,8 +70,6 @@ def test_verbs_fit_as_their_classes_do(pairs: list[str], least: float, most: flo
         assert least <= score <= most, (method, verb)
 
 
-@pytest.mark.parametrize(
-    ("method", "verb"), [("book", "take"), ("find", "provide"), ("execute", "update"), ("find", "qwrtzx")]
-)
+@pytest.mark.parametrize(("method", "verb"), [("book", "take"), ("find", "provide"), ("find", "qwrtzx")])
 def test_vague_verb_gives_no_score(method: str, verb: str) -> None:
     assert fit(method, verb) is None

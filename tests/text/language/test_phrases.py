@@ -90,7 +90,6 @@ def test_launches_participles_and_leading_conditions_are_found() -> None:
     ("give", "gives a file another name", ("change",)),
     ("hold", "holds the job until the data arrive", ("wait",)),
     ("make", "makes the report visible to everybody", ("publish", "announce", "disclose", "expose", "enable")),
-    ("make", "makes a picture smaller", ("change",)),
     ("make", "makes a unique token", ("create",)),
     ("make", "makes it", ()),
     ("bring", "brings luck", ()),

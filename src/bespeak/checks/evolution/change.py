@@ -16,6 +16,8 @@ from bespeak.text.source.tree import Location
 
 Kind = Literal["added", "removed", "narrowed", "widened", "changed"]
 Category = Literal["WIRE", "CONTRACT", "PROSE"]
+Level = Literal["breaking", "risky", "safe"]
+SideLevels = tuple[Level, Level]
 
 CATEGORIES: Final[tuple[Category, ...]] = ("WIRE", "CONTRACT", "PROSE")
 """Nested categories: CONTRACT includes WIRE, and PROSE includes everything."""
@@ -26,10 +28,11 @@ _NORMATIVE: Final[dict[Kind, Normative]] = {"removed": "MUST", "narrowed": "MUST
 
 @dataclass(frozen=True, slots=True)
 class ChangeRule(Rule):
-    """One kind of change. It is declared beside the check that reports it."""
+    """One kind of change, declared beside the check that reports it. The page of its kind has a line for it."""
 
     kind: Kind = "changed"
     category: Category = "WIRE"
+    levels: SideLevels = ("risky", "risky")  # of a change of a schema, for what clients send and for what they receive
 
     @property
     def page(self) -> str:
@@ -37,8 +40,8 @@ class ChangeRule(Rule):
         return f"change-{self.kind}"
 
 
-def _rule(category: Category, rule: str, name: str, kind: Kind, summary: str) -> ChangeRule:
-    return ChangeRule(rule, name, _NORMATIVE.get(kind, "style"), "", summary=summary, kind=kind, category=category)
+def _rule(category: Category, rule: str, name: str, kind: Kind, levels: SideLevels = ("risky", "risky")) -> ChangeRule:
+    return ChangeRule(rule, name, _NORMATIVE.get(kind, "style"), "", kind=kind, category=category, levels=levels)
 
 
 wire: Final = partial(_rule, "WIRE")
@@ -46,11 +49,10 @@ contract: Final = partial(_rule, "CONTRACT")
 prose: Final = partial(_rule, "PROSE")
 
 
-WORDING_CHANGED: Final = prose("C104", "wording-changed", "changed", "A description is reworded.")
-MORE_CHANGES: Final = wire("C199", "more-changes", "changed", "There are more changes than are shown.")
+WORDING_CHANGED: Final = prose("C104", "wording-changed", "changed")
+MORE_CHANGES: Final = wire("C199", "more-changes", "changed")
 
 Direction = Literal["request", "response", "semantics", "policy"]
-Level = Literal["breaking", "risky", "safe"]
 
 LEVELS: Final[tuple[Level, ...]] = ("breaking", "risky", "safe")  # levels from worst to harmless
 MOST_CHANGES: Final = 1_000  # limit of reported changes per endpoint
@@ -91,22 +93,10 @@ class ContractChange:
         return Diagnostic(self.rule, _SEVERITIES[self.level], message, self.location, pointer, self.help)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "rule": self.rule,
-            "name": self.about.name,
-            "level": self.level,
-            "category": self.about.category,
-            "direction": self.direction,
-            "kind": self.about.kind,
-            "endpoint": self.endpoint,
-            "pointer": self.pointer,
-            "message": self.message,
-            "help": self.help,
-            "old": self.old,
-            "new": self.new,
-            "location": str(self.location) if self.location else None,
-            "fingerprint": self.fingerprint,
-        }
+        own = ("level", "direction", "endpoint", "pointer", "message", "help", "old", "new", "fingerprint")
+        about = {"name": self.about.name, "category": self.about.category, "kind": self.about.kind}
+        location = str(self.location) if self.location else None
+        return {"rule": self.rule, **about, **{name: getattr(self, name) for name in own}, "location": location}
 
 
 Told = tuple[ChangeRule, Level, str, str]  # rule, level, message and advice of a change

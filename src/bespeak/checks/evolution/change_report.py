@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from bespeak.checks.evolution import change as changes_
 from bespeak.checks.evolution import contract_diff, schema_diff
-from bespeak.checks.evolution.change import CATEGORIES, LEVELS, Category, ContractChange, Level
+from bespeak.checks.evolution.change import CATEGORIES, LEVELS, Category, ContractChange
 from bespeak.contract.catalog.catalog import parse_version
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief, declared_in
 from bespeak.text.diagnostics.report import Finding, Report
@@ -180,11 +180,8 @@ def version_step(old: str, new: str) -> Step:
     before, after = parse_version(old), parse_version(new)
     if before is None or after is None or after < before:
         return "backwards"
-    if after.major > before.major:
-        return "major"
-    if after.minor > before.minor:
-        return "minor"
-    return "patch" if after > before else "none"
+    parts: tuple[Step, ...] = ("major", "minor", "patch")
+    return next((part for part in parts if getattr(after, part) > getattr(before, part)), "none")
 
 
 def suffices(step: Step, needed: Bump) -> bool:
@@ -232,13 +229,8 @@ class VersionAdvice:
         return TOO_SMALL.found(str(self).removesuffix("."), advice=f"Declare a version with a {self.needed} bump.")
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "needed_bump": self.needed,
-            "old_version": self.old,
-            "new_version": self.new,
-            "version_step": self.step,
-            "too_small": self.too_small,
-        }
+        said = {"needed_bump": self.needed, "old_version": self.old, "new_version": self.new}
+        return {**said, "version_step": self.step, "too_small": self.too_small}
 
 
 def advise(changes: Iterable[ContractChange], old: str | None, new: str | None) -> VersionAdvice:
@@ -254,13 +246,8 @@ def advise(changes: Iterable[ContractChange], old: str | None, new: str | None) 
 
 FailOn = Literal["breaking", "risky", "any", "bump", "none"]
 
-_FAILING: Final[dict[FailOn, tuple[Level, ...]]] = {
-    "breaking": ("breaking",),
-    "risky": ("breaking", "risky"),
-    "any": LEVELS,
-    "bump": (),
-    "none": (),
-}
+_FAILING: Final[dict[FailOn, int]] = {"breaking": 1, "risky": 2, "any": 3, "bump": 0, "none": 0}
+"""Number of levels, the worst first, that make a comparison fail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,7 +270,7 @@ class ChangeReport:
     @property
     def failing(self) -> list[ContractChange]:
         """Changes that make the comparison fail."""
-        return [change for change in self.open if change.level in _FAILING[self.fail_on]]
+        return [change for change in self.open if change.level in LEVELS[: _FAILING[self.fail_on]]]
 
     @property
     def failed(self) -> bool:

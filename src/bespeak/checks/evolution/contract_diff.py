@@ -31,27 +31,19 @@ from bespeak.protocol.exchange.header_values import UNITS, format_amount
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.source.pointer import child
 
-IMPACT_RAISED: Final = contract("C150", "impact-raised", "narrowed", "The effect of a call is harder to undo.")
-IMPACT_LOWERED: Final = contract("C151", "impact-lowered", "widened", "The effect of a call is easier to undo.")
-IDEMPOTENCY_LOST: Final = contract("C152", "idempotency-lost", "narrowed", "A call can no longer be repeated safely.")
-IDEMPOTENCY_GAINED: Final = contract("C153", "idempotency-gained", "widened", "A call can be repeated safely.")
-CONFIDENCE_LOWERED: Final = contract("C154", "confidence-lowered", "narrowed", "The declared confidence is lower.")
-CONFIDENCE_RAISED: Final = contract("C155", "confidence-raised", "widened", "The declared confidence is higher.")
-GUIDANCE_RAISED: Final = contract(
-    "C156", "guidance-raised", "narrowed", "Agents need a higher confidence to act alone."
-)
-GUIDANCE_LOWERED: Final = contract(
-    "C157", "guidance-lowered", "widened", "Agents need a lower confidence to act alone."
-)
-CAPABILITY_CHANGED: Final = contract(
-    "C158", "capability-changed", "changed", "An endpoint belongs to another capability."
-)
-TRANSITION_CHANGED: Final = contract(
-    "C159", "state-transition-changed", "changed", "The state transition of a call is changed."
-)
-TOOL_NAME_CHANGED: Final = wire("C160", "tool-name-changed", "changed", "The MCP tool name of an endpoint is changed.")
-ACTOR_CHANGED: Final = contract("C161", "actor-changed", "changed", "The actor of a call is changed.")
-CONCEPTS_CHANGED: Final = contract("C162", "concepts-changed", "changed", "An endpoint has other concepts.")
+IMPACT_RAISED: Final = contract("C150", "impact-raised", "narrowed")
+IMPACT_LOWERED: Final = contract("C151", "impact-lowered", "widened")
+IDEMPOTENCY_LOST: Final = contract("C152", "idempotency-lost", "narrowed")
+IDEMPOTENCY_GAINED: Final = contract("C153", "idempotency-gained", "widened")
+CONFIDENCE_LOWERED: Final = contract("C154", "confidence-lowered", "narrowed")
+CONFIDENCE_RAISED: Final = contract("C155", "confidence-raised", "widened")
+GUIDANCE_RAISED: Final = contract("C156", "guidance-raised", "narrowed")
+GUIDANCE_LOWERED: Final = contract("C157", "guidance-lowered", "widened")
+CAPABILITY_CHANGED: Final = contract("C158", "capability-changed", "changed")
+TRANSITION_CHANGED: Final = contract("C159", "state-transition-changed", "changed")
+TOOL_NAME_CHANGED: Final = wire("C160", "tool-name-changed", "changed")
+ACTOR_CHANGED: Final = contract("C161", "actor-changed", "changed")
+CONCEPTS_CHANGED: Final = contract("C162", "concepts-changed", "changed")
 
 _PLAIN: Final = ("impact", "capability")  # fields whose words are shown without quotes
 _Effect = tuple[ChangeRule, Level, str]  # rule, level and advice
@@ -133,26 +125,20 @@ def diff_semantics(old: Semantic, new: Semantic, changes: ChangeList) -> None:
         report(field, WORDING_CHANGED, "safe")
 
 
-PARAMETER_RENAMED: Final = wire("C103", "path-parameter-renamed", "changed", "A path parameter is renamed.")
-NAMESPACE_CHANGED: Final = contract("C105", "namespace-changed", "changed", "The namespace of an endpoint is changed.")
-HANDLER_CHANGED: Final = contract("C106", "handler-kind-changed", "changed", "An endpoint has another kind of handler.")
-DEPRECATED: Final = contract("C107", "deprecated", "added", "An endpoint is deprecated.")
-DEPRECATION_WITHDRAWN: Final = contract(
-    "C108", "deprecation-withdrawn", "removed", "An endpoint is no longer deprecated."
-)
-DEPRECATION_CHANGED: Final = contract(
-    "C109", "deprecation-changed", "changed", "The end or the successor of a deprecated endpoint is changed."
-)
-SCOPE_ADDED: Final = wire("C110", "scope-added", "narrowed", "A call needs a further scope.")
-SCOPE_REMOVED: Final = wire("C111", "scope-removed", "widened", "A call no longer needs a scope.")
-ERROR_REMOVED: Final = wire("C112", "error-removed", "removed", "A declared error is removed.")
-ERROR_ADDED: Final = wire("C113", "error-added", "added", "A declared error is added.")
-COST_RAISED: Final = wire("C114", "cost-raised", "narrowed", "A call costs more, or has a cost where it had none.")
-COST_LOWERED: Final = wire("C115", "cost-lowered", "widened", "A call costs less, or no longer has a cost.")
-SINCE_REMOVED: Final = wire(
-    "C116", "since-removed", "removed", "A call can no longer be limited to changes since a time."
-)
-SINCE_ADDED: Final = wire("C117", "since-added", "added", "A call can be limited to changes since a time.")
+PARAMETER_RENAMED: Final = wire("C103", "path-parameter-renamed", "changed")
+NAMESPACE_CHANGED: Final = contract("C105", "namespace-changed", "changed")
+HANDLER_CHANGED: Final = contract("C106", "handler-kind-changed", "changed")
+DEPRECATED: Final = contract("C107", "deprecated", "added")
+DEPRECATION_WITHDRAWN: Final = contract("C108", "deprecation-withdrawn", "removed")
+DEPRECATION_CHANGED: Final = contract("C109", "deprecation-changed", "changed")
+SCOPE_ADDED: Final = wire("C110", "scope-added", "narrowed")
+SCOPE_REMOVED: Final = wire("C111", "scope-removed", "widened")
+ERROR_REMOVED: Final = wire("C112", "error-removed", "removed")
+ERROR_ADDED: Final = wire("C113", "error-added", "added")
+COST_RAISED: Final = wire("C114", "cost-raised", "narrowed")
+COST_LOWERED: Final = wire("C115", "cost-lowered", "widened")
+SINCE_REMOVED: Final = wire("C116", "since-removed", "removed")
+SINCE_ADDED: Final = wire("C117", "since-added", "added")
 
 _PARAMETER: Final = re.compile(r"\{([^{}/]*)\}")
 
@@ -330,34 +316,24 @@ def manifest_contract(manifest: ManifestDocument) -> Contract:
     )
 
 
-POLICY_TIGHTENED: Final = wire("C170", "policy-tightened", "narrowed", "A policy of the server is stricter.")
-POLICY_LOOSENED: Final = wire("C171", "policy-loosened", "widened", "A policy of the server is more permissive.")
-METHOD_REFUSED: Final = wire("C172", "method-refused", "narrowed", "The server refuses a method that it allowed.")
-METHOD_ADMITTED: Final = wire("C173", "method-admitted", "widened", "The server allows a method that it refused.")
-REDIRECT_ADDED: Final = wire("C178", "redirect-added", "added", "Requests are redirected to another endpoint.")
-REDIRECT_REMOVED: Final = wire("C179", "redirect-removed", "removed", "Requests are no longer redirected.")
-REDIRECT_CHANGED: Final = wire("C180", "redirect-changed", "changed", "Requests are redirected to another target.")
-CATALOG_CHANGED: Final = contract(
-    "C181", "catalog-changed", "changed", "Verbs are checked against another version of the catalog."
-)
-NEGOTIATION_ENDED: Final = contract(
-    "C185", "negotiation-ended", "narrowed", "The service no longer negotiates endpoints."
-)
-NEGOTIATION_OFFERED: Final = contract("C186", "negotiation-offered", "widened", "The service negotiates endpoints.")
-VERB_WITHDRAWN: Final = contract("C187", "verb-withdrawn", "removed", "The vocabulary lost a verb.")
-VERB_DECLARED: Final = contract("C188", "verb-declared", "added", "The vocabulary has a new verb.")
-VOCABULARY_MOVED: Final = contract(
-    "C189", "vocabulary-moved", "changed", "The vocabulary has another domain or namespace."
-)
-CLASS_REMOVED: Final = contract(
-    "C190", "data-class-removed", "removed", "A class of data can no longer be negotiated for."
-)
-CLASS_ADDED: Final = contract("C191", "data-class-added", "added", "A new class of data can be negotiated for.")
-CLASS_RESTRICTED: Final = contract("C192", "data-class-restricted", "narrowed", "A class of data is harder to get.")
-CLASS_EASED: Final = contract("C193", "data-class-eased", "widened", "A class of data is easier to get.")
-SENSITIVITY_CHANGED: Final = contract(
-    "C194", "sensitivity-changed", "changed", "A class of data has another sensitivity."
-)
+POLICY_TIGHTENED: Final = wire("C170", "policy-tightened", "narrowed")
+POLICY_LOOSENED: Final = wire("C171", "policy-loosened", "widened")
+METHOD_REFUSED: Final = wire("C172", "method-refused", "narrowed")
+METHOD_ADMITTED: Final = wire("C173", "method-admitted", "widened")
+REDIRECT_ADDED: Final = wire("C178", "redirect-added", "added")
+REDIRECT_REMOVED: Final = wire("C179", "redirect-removed", "removed")
+REDIRECT_CHANGED: Final = wire("C180", "redirect-changed", "changed")
+CATALOG_CHANGED: Final = contract("C181", "catalog-changed", "changed")
+NEGOTIATION_ENDED: Final = contract("C185", "negotiation-ended", "narrowed")
+NEGOTIATION_OFFERED: Final = contract("C186", "negotiation-offered", "widened")
+VERB_WITHDRAWN: Final = contract("C187", "verb-withdrawn", "removed")
+VERB_DECLARED: Final = contract("C188", "verb-declared", "added")
+VOCABULARY_MOVED: Final = contract("C189", "vocabulary-moved", "changed")
+CLASS_REMOVED: Final = contract("C190", "data-class-removed", "removed")
+CLASS_ADDED: Final = contract("C191", "data-class-added", "added")
+CLASS_RESTRICTED: Final = contract("C192", "data-class-restricted", "narrowed")
+CLASS_EASED: Final = contract("C193", "data-class-eased", "widened")
+SENSITIVITY_CHANGED: Final = contract("C194", "sensitivity-changed", "changed")
 
 _SWITCHES: Final = (  # Policy switches, each with its permissive value and what leaving it means for a client.
     ("wildcards_accepted", True, "Ad-hoc invocations are refused."),
@@ -529,9 +505,9 @@ def _data_class(old: DataClass, new: DataClass, at: str, changes: ChangeList) ->
     changes.differ(f"{at}/description", old.description, new.description, told)
 
 
-ENDPOINT_REMOVED: Final = wire("C101", "endpoint-removed", "removed", "An endpoint is removed.")
-ENDPOINT_ADDED: Final = wire("C102", "endpoint-added", "added", "An endpoint is added.")
-NOT_COMPARED: Final = wire("C118", "not-compared", "changed", "bespeak could not compare a part of the contracts.")
+ENDPOINT_REMOVED: Final = wire("C101", "endpoint-removed", "removed")
+ENDPOINT_ADDED: Final = wire("C102", "endpoint-added", "added")
+NOT_COMPARED: Final = wire("C118", "not-compared", "changed")
 
 _Compared = TypeVar("_Compared", Contract, Endpoint)
 

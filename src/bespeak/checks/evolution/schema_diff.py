@@ -29,40 +29,28 @@ from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.reading.table import as_list, as_mapping, as_texts
 from bespeak.text.source.pointer import child
 
-FIELD_REQUIRED: Final = wire("C120", "field-required", "narrowed", "A field that could be left out is required.")
-FIELD_OPTIONAL: Final = wire("C121", "field-optional", "widened", "A field that was required can be left out.")
-FIELD_REMOVED: Final = wire("C122", "field-removed", "removed", "A field is removed.")
-FIELD_ADDED: Final = wire("C123", "field-added", "added", "A field is added.")
-TYPE_NARROWED: Final = wire("C124", "type-narrowed", "narrowed", "Fewer types are allowed.")
-TYPE_WIDENED: Final = wire("C125", "type-widened", "widened", "More types are allowed.")
-TYPE_CHANGED: Final = wire(
-    "C126", "type-changed", "changed", "Some types are no longer allowed, and others are newly allowed."
-)
-VALUE_REMOVED: Final = wire("C127", "value-removed", "narrowed", "Fewer values are allowed.")
-VALUE_ADDED: Final = wire("C128", "value-added", "widened", "More values are allowed.")
-LIMIT_TIGHTENED: Final = wire("C129", "limit-tightened", "narrowed", "A limit of size or value is stricter.")
-LIMIT_LOOSENED: Final = wire("C130", "limit-loosened", "widened", "A limit of size or value is laxer.")
-CONSTRAINT_ADDED: Final = wire("C131", "constraint-added", "narrowed", "A condition is added.")
-CONSTRAINT_REMOVED: Final = wire("C132", "constraint-removed", "widened", "A condition is removed.")
-CONSTRAINT_CHANGED: Final = wire(
-    "C133", "constraint-changed", "changed", "A condition is changed, and it is unknown which one is stricter."
-)
-CLOSED: Final = wire("C134", "closed", "narrowed", "Undeclared fields are no longer allowed.")
-OPENED: Final = wire("C135", "opened", "widened", "Undeclared fields are allowed.")
-ALTERNATIVE_REMOVED: Final = wire(
-    "C136", "alternative-removed", "narrowed", "An alternative of anyOf or oneOf is removed."
-)
-ALTERNATIVE_ADDED: Final = wire("C137", "alternative-added", "widened", "An alternative of anyOf or oneOf is added.")
-ALTERNATIVES_CHANGED: Final = wire(
-    "C138", "alternatives-changed", "changed", "The parts of anyOf, oneOf or allOf cannot be matched."
-)
-DEFAULT_CHANGED: Final = contract("C139", "default-changed", "changed", "The default of a field is changed.")
-ANNOTATION_CHANGED: Final = contract(
-    "C140", "annotation-changed", "changed", "An annotation of a schema is changed; validation ignores it."
-)
-NOT_COMPARABLE: Final = wire(
-    "C141", "not-comparable", "changed", "Two schemas differ in a way that cannot be analysed."
-)
+FIELD_REQUIRED: Final = wire("C120", "field-required", "narrowed", ("breaking", "safe"))
+FIELD_OPTIONAL: Final = wire("C121", "field-optional", "widened", ("safe", "breaking"))
+FIELD_REMOVED: Final = wire("C122", "field-removed", "removed")
+FIELD_ADDED: Final = wire("C123", "field-added", "added")
+TYPE_NARROWED: Final = wire("C124", "type-narrowed", "narrowed", ("breaking", "safe"))
+TYPE_WIDENED: Final = wire("C125", "type-widened", "widened", ("safe", "breaking"))
+TYPE_CHANGED: Final = wire("C126", "type-changed", "changed", ("breaking", "breaking"))
+VALUE_REMOVED: Final = wire("C127", "value-removed", "narrowed", ("breaking", "safe"))
+VALUE_ADDED: Final = wire("C128", "value-added", "widened", ("safe", "risky"))
+LIMIT_TIGHTENED: Final = wire("C129", "limit-tightened", "narrowed", ("breaking", "safe"))
+LIMIT_LOOSENED: Final = wire("C130", "limit-loosened", "widened", ("safe", "risky"))
+CONSTRAINT_ADDED: Final = wire("C131", "constraint-added", "narrowed", ("breaking", "safe"))
+CONSTRAINT_REMOVED: Final = wire("C132", "constraint-removed", "widened", ("safe", "risky"))
+CONSTRAINT_CHANGED: Final = wire("C133", "constraint-changed", "changed")
+CLOSED: Final = wire("C134", "closed", "narrowed", ("breaking", "safe"))
+OPENED: Final = wire("C135", "opened", "widened", ("safe", "safe"))
+ALTERNATIVE_REMOVED: Final = wire("C136", "alternative-removed", "narrowed", ("breaking", "safe"))
+ALTERNATIVE_ADDED: Final = wire("C137", "alternative-added", "widened", ("safe", "breaking"))
+ALTERNATIVES_CHANGED: Final = wire("C138", "alternatives-changed", "changed")
+DEFAULT_CHANGED: Final = contract("C139", "default-changed", "changed", ("risky", "safe"))
+ANNOTATION_CHANGED: Final = contract("C140", "annotation-changed", "changed")
+NOT_COMPARABLE: Final = wire("C141", "not-comparable", "changed")
 
 Side = Literal["request", "response"]
 
@@ -84,29 +72,6 @@ class SchemaSpot(NamedTuple):
 
 _MOST_STEPS: Final = 20_000  # limit of schema pairs compared per input or output: far more than people write
 _DEEPEST: Final = 128
-
-_LEVELS: Final[dict[ChangeRule, tuple[Level, Level]]] = {  # For what a client sends, and for what it receives.
-    FIELD_REQUIRED: ("breaking", "safe"),
-    FIELD_OPTIONAL: ("safe", "breaking"),
-    TYPE_NARROWED: ("breaking", "safe"),
-    TYPE_WIDENED: ("safe", "breaking"),
-    TYPE_CHANGED: ("breaking", "breaking"),
-    VALUE_REMOVED: ("breaking", "safe"),
-    VALUE_ADDED: ("safe", "risky"),
-    LIMIT_TIGHTENED: ("breaking", "safe"),
-    LIMIT_LOOSENED: ("safe", "risky"),
-    CONSTRAINT_ADDED: ("breaking", "safe"),
-    CONSTRAINT_REMOVED: ("safe", "risky"),
-    CONSTRAINT_CHANGED: ("risky", "risky"),
-    CLOSED: ("breaking", "safe"),
-    OPENED: ("safe", "safe"),
-    ALTERNATIVE_REMOVED: ("breaking", "safe"),
-    ALTERNATIVE_ADDED: ("safe", "breaking"),
-    ALTERNATIVES_CHANGED: ("risky", "risky"),
-    DEFAULT_CHANGED: ("risky", "safe"),
-    ANNOTATION_CHANGED: ("risky", "risky"),
-    NOT_COMPARABLE: ("risky", "risky"),
-}
 
 _ADVICE: Final[dict[tuple[Side, Level], str]] = {
     ("request", "breaking"): "Requests that were good are refused now. Accept what was accepted before, or offer the "
@@ -138,6 +103,10 @@ _COMPARED: Final = frozenset(
         *("propertyNames", "patternProperties", "dependentSchemas", "anyOf", "oneOf", "allOf", "default"),
     }
 )
+_PARTS: Final = {  # what the members of a keyword are called, one of them, and the rules for one less and one more
+    "anyOf": ("alternatives", "an alternative", ALTERNATIVE_REMOVED, ALTERNATIVE_ADDED),
+    "allOf": ("parts", "a part", CONSTRAINT_REMOVED, CONSTRAINT_ADDED),
+}
 _LIMIT_RULES: Final[dict[LimitChange, ChangeRule]] = {
     "tightened": LIMIT_TIGHTENED,
     "loosened": LIMIT_LOOSENED,
@@ -324,15 +293,14 @@ class _SchemaComparison:
 
     def _parts(self, keyword: str, old: Schema, new: Schema, spot: SchemaSpot) -> None:
         before, after, here = as_list(old.get(keyword)), as_list(new.get(keyword)), spot.under(keyword)
-        if keyword == "allOf" and (before or after):
-            self._all(before, after, here)
-        elif before and after:
+        if (before and after) or (keyword == "allOf" and (before or after)):
             self._alternatives(keyword, before, after, here)
         elif before or after:
             rule, told = (CONSTRAINT_ADDED, "is new") if after else (CONSTRAINT_REMOVED, "is gone")
             self._add(rule, here, f"`{keyword}` {told}", before or None, after or None)
 
     def _alternatives(self, keyword: str, before: list[Any], after: list[Any], spot: SchemaSpot) -> None:
+        """Compare alternatives, or the parts of allOf, which are conditions: a new one makes it narrower."""
         pairs, lost, gained = match(before, after)
         # Exactly one part of oneOf may hold: where parts overlap, more of one is less of the whole.
         overlap = any(overlaps(before, self._old.root)) or any(overlaps(after, self._new.root))
@@ -341,23 +309,13 @@ class _SchemaComparison:
         for one, other, index in pairs:
             self.compare(one, other, spot.under(index))
         self._doubt -= doubtful
+        several, part, losing, gaining = _PARTS["allOf" if keyword == "allOf" else "anyOf"]
         if (lost and gained) or (doubtful and (lost or gained)):
-            told = f"the alternatives of `{keyword}` are others"
+            told = f"the {several} of `{keyword}` are others"
             self._add(ALTERNATIVES_CHANGED, spot, told, _sorted(lost), _sorted(gained))
         elif lost or gained:
-            rule, told = (ALTERNATIVE_REMOVED, "is gone") if lost else (ALTERNATIVE_ADDED, "is new")
-            message = f"an alternative of `{keyword}` {told}: {brief((lost or gained)[0])}"
-            self._add(rule, spot, message, _sorted(lost) or None, _sorted(gained) or None)
-
-    def _all(self, before: list[Any], after: list[Any], spot: SchemaSpot) -> None:
-        pairs, lost, gained = match(before, after)
-        for one, other, index in pairs:
-            self.compare(one, other, spot.under(index))
-        if lost and gained:
-            self._add(ALTERNATIVES_CHANGED, spot, "the parts of `allOf` are others", _sorted(lost), _sorted(gained))
-        elif lost or gained:
-            rule, told = (CONSTRAINT_REMOVED, "is gone") if lost else (CONSTRAINT_ADDED, "is new")
-            message = f"a part of `allOf` {told}: {brief((lost or gained)[0])}"
+            rule, told = (losing, "is gone") if lost else (gaining, "is new")
+            message = f"{part} of `{keyword}` {told}: {brief((lost or gained)[0])}"
             self._add(rule, spot, message, _sorted(lost) or None, _sorted(gained) or None)
 
     def _conditions(self, old: Schema, new: Schema, spot: SchemaSpot) -> None:
@@ -390,7 +348,7 @@ class _SchemaComparison:
         *,
         level: Level | None = None,
     ) -> None:
-        worst: Level = level or ("safe" if rule == WORDING_CHANGED else _LEVELS[rule][self._side == "response"])
+        worst: Level = level or ("safe" if rule == WORDING_CHANGED else rule.levels[self._side == "response"])
         if self._doubt and worst == "safe" and rule != WORDING_CHANGED:
             worst = "risky"
         noun = "input" if self._side == "request" else "output"

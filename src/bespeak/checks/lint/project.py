@@ -21,6 +21,7 @@ from bespeak.checks.lint.suppress import NAME, Baseline
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.catalog.document import load_bundled, open_catalog
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.extensions import BUNDLED
 from bespeak.contract.handler import Composition
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
@@ -34,6 +35,7 @@ from bespeak.text.source.tree import MAX_BYTES, Location
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.fixer import FixResult
+    from bespeak.documents.deployment.server_toml import ServerDocument
 
 Excluded = Callable[[Path], bool]  # function that returns True if settings exclude a file or folder
 
@@ -99,6 +101,7 @@ class DeploymentFolder:
     policies: Policies | None = None
     recipes: tuple[Recipe, ...] = ()
     wrong: tuple[Diagnostic, ...] = ()  # About the configuration, if they involve other files.
+    server: ServerDocument | None = None  # what the configuration says
 
 
 class Deployments:
@@ -173,7 +176,7 @@ def _read(root: Path) -> DeploymentFolder:
             wrong = [replace(finding, location=None, pointer="/server/catalog") for finding in findings[:1]]
     policies, _ = effective_policies(server.policies, catalog or load_bundled())
     recipes = _recipes(server.recipes, root, server.main.endpoints or root / ENDPOINTS)
-    return DeploymentFolder(root, configuration, catalog, policies, recipes, tuple(wrong))
+    return DeploymentFolder(root, configuration, catalog, policies, recipes, tuple(wrong), server)
 
 
 def _recipes(configured: Path | None, *folders: Path) -> tuple[Recipe, ...]:
@@ -362,7 +365,10 @@ class Project:
                 extra[path] += deployment.wrong
         for group in groups.values():
             owners = {id(endpoint): path for endpoint, path in group}
-            for endpoint, finding in (*check_service(endpoint for endpoint, _ in group), *self._compositions(group)):
+            endpoints = [endpoint for endpoint, _ in group]
+            deployment = self._surroundings.deployment(group[0][1]) if group else None
+            together = (*check_service(endpoints), *self._compositions(group), *_by_extensions(deployment, endpoints))
+            for endpoint, finding in together:
                 path = owners[id(endpoint)]
                 extra[path].append(self._placed(path, endpoint, finding))
         found = {path: findings for path, findings in extra.items() if findings}
@@ -549,6 +555,16 @@ class Project:
 
     def _shown(self, path: Path) -> str:
         return relative_to(path, self.here)
+
+
+def _by_extensions(
+    deployment: DeploymentFolder | None, endpoints: Sequence[Endpoint]
+) -> Iterator[tuple[Endpoint, Diagnostic]]:
+    """Check endpoints by what the extensions know of their deployment."""
+    if deployment is not None and deployment.server is not None:
+        for known in BUNDLED:
+            if known.lints:
+                yield from known.lazy(known.lints)(deployment.root, deployment.server, endpoints)
 
 
 def _waiting_in(folder: str, found: Sequence[Finding]) -> Finding:

@@ -78,7 +78,6 @@ class Rule:
     normative: Normative  # how binding it is
     source: str  # section of the draft, such as `AGTP-API 5.1`
     fix: Fixable = "none"  # kind of the automatic fix: a safe one keeps the meaning, an unsafe one needs a review
-    summary: str = ""  # the requirement in one sentence; empty if its page has it
 
     @property
     def severity(self) -> Severity:

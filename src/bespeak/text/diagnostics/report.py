@@ -178,9 +178,12 @@ class Page(NamedTuple):
 
 
 def page_of(rule: Rule) -> Page:
-    """Return the page of a rule, which is read when it is first used."""
+    """Return the page of a rule, which is read when it is first used. A page of several has a line for each."""
     page = _read(rule.page)
-    return page._replace(summary=rule.summary) if rule.summary else page
+    if rule.page == rule.id:
+        return page
+    own = re.search(rf"- {rule.id}: (.+?)(?: - C\d+: |$)", page.summary)
+    return page._replace(summary=own[1] if own else "")
 
 
 @lru_cache(1024)

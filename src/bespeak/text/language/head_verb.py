@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple
 from bespeak.text.identifiers import apart
 from bespeak.text.language import phrases
 from bespeak.text.language.lexicon import lexicon, meanings
+from bespeak.text.language.names import singular
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.sentence import LONGEST, Word, is_english, words
 from bespeak.text.language.verb_form import Lemma, lemmas, two_word_verb
@@ -29,18 +30,16 @@ _SAYING: Final = (phrases.BEING | phrases.MODALS | {"has", "have"}) - {"get", "g
 _AFTER_NOUNS: Final = (phrases.PREPOSITIONS | phrases.CLAUSES | {","}) - {"to", "when", "if", "as"}
 """Words behind the last of several nouns: "its owner and labels of"."""
 _OPERATIONS: Final = frozenset({"endpoint", "operation", "method", "api", "action", "apis", "operations"})
+_PRONOUNS: Final = frozenset({"we", "you", "they", "i", "it"})
 _STATUS: Final = frozenset({"deprecate", "discontinue", "retire", "supersede", "call"})
 """Participles that say how the operation is, not what it does."""
 _BEFORE_AIMS: Final = frozenset({"to", "you", "can", "must", "should", "will"})
 _ANSWERS: Final = frozenset({"url", "urls", "uri", "link", "token", "tokens", "credentials"})
 """Things that are made in order to be returned."""
 _MARKS: Final = frozenset({":", "-", "–", "—", "|", ")"})
-_ADVISING: Final = frozenset({("recommend", "we"), ("see", ",")})  # verbs of advice, each behind a word
 _AFTER_STATES: Final = _AFTER_NOUNS | {"status", "state", "flag", "and", "or", "when", "if"}
 _LABEL: Final = 4
 _MOSTLY: Final = 0.6
-_SURELY: Final = 0.8
-_NOUNISH: Final = 0.3
 _FAR: Final = 12
 _NEAR: Final = 8
 _MOST: Final = 4
@@ -102,7 +101,7 @@ class _SentenceReader:
 
     def read(self) -> list[HeadVerb]:
         for start in self._starts():
-            if found := self._named_last(start) or self._leading(start):
+            if found := self._leading(start):
                 named = phrases.nominal_verb(self.lower) if self._is_doubtful(*found) else None
                 if named and named[0] != phrases.READING:
                     return [self._head(named[1], named[0], "nominal")]
@@ -148,14 +147,11 @@ class _SentenceReader:
         found = self._verb(at)
         if found is None or found.verb == "be" or self._is_noun_here(at, found):
             return None
-        led = self._jump(_PlacedLemma(at, found))
-        return None if led.at == at and (found.verb, self._word(at - 1)) in _ADVISING else led
+        return self._jump(_PlacedLemma(at, found))
 
     def _behind_subject(self, at: int) -> int:
         """Skip "This endpoint (will|is used to)" and "The agent"."""
         start = at
-        if (behind := self._behind_purpose(at)) is not None:
-            return behind
         determined = self._word(at) in phrases.DETERMINERS
         if determined:
             at += 1
@@ -166,8 +162,8 @@ class _SentenceReader:
                 for_doing = follower == "for" and self._form(after + 1) == "gerund"
                 if follower in {"that", "which", "to"} or follower in phrases.MODALS or for_doing:
                     return after + 1
-                plural = self._word(at + step) in {"we", "you", "they", "i"}
-                verb, form = self._verb(after), "base" if plural else "third"
+                subject = self._word(at + step)
+                verb, form = self._verb(after), "base" if subject in _PRONOUNS and subject != "it" else "third"
                 mostly = determined or (verb is not None and lexicon().share(verb.verb)[0] >= _MOSTLY)
                 acts = verb is not None and verb.form == form and (mostly or self._is_name(at + step))
                 if follower in phrases.BEING or follower == "used" or acts or (follower.endswith("ly") and determined):
@@ -177,14 +173,6 @@ class _SentenceReader:
     def _is_name(self, at: int) -> bool:
         """Return True for the name of an operation as a subject: "CreateMembers sends"."""
         return at < len(self.sentence) and apart(self.sentence[at].text) != self.sentence[at].text
-
-    def _behind_purpose(self, at: int) -> int | None:
-        """Skip "The purpose of this service is to"."""
-        if self._word(at) in phrases.PURPOSE or self._word(at + 1) in phrases.PURPOSE:
-            for place in range(at + 1, at + _FAR):
-                if self._word(place) in phrases.BEING and self._word(place + 1) == "to":
-                    return place + 2
-        return None
 
     def _use(self, at: int) -> int | None:
         """Skip "is used to", "used for" and "can be used to", up to the verb."""
@@ -354,19 +342,6 @@ class _SentenceReader:
                 return None
         return None
 
-    def _named_last(self, at: int) -> _PlacedLemma | None:
-        """Return the verb in an operation name that begins with its noun: "Tweet delete by id", "User create"."""
-        behind = self._word(at + 2)
-        lemma = self._verb(at + 1)
-        if lemma is None or lemma.form != "base" or lemma.verb not in meanings().hand or behind in phrases.DETERMINERS:
-            return None
-        if behind and behind not in phrases.PREPOSITIONS and behind not in _MARKS:
-            return None
-        first = lexicon().share(self._word(at))
-        is_noun = first[0] == 0 or (first[1] >= _NOUNISH and self._word(at) not in phrases.VERBS_FIRST)
-        is_verb = lexicon().share(lemma.verb)[0] >= _SURELY or lemma.verb == "lookup"
-        return _PlacedLemma(at + 1, lemma) if is_noun and is_verb else None
-
     def _complete(self, found: _PlacedLemma) -> list[HeadVerb]:
         """Add the particle of the head verb, the meaning of a light verb, and the coordinated verbs."""
         at, lemma = found
@@ -381,7 +356,7 @@ class _SentenceReader:
                 continue
             if verb in phrases.TAKING and coordinated:
                 kind = "frame"
-            elif phrases.takes_input(verb, self.lower, place) or self._is_about_itself(place, one):
+            elif self._is_about_itself(place, one):
                 kind = "own"
             if meant := phrases.meant_verb(verb, self.lower, place):
                 result.append(self._head(meant[1], meant[0], "meant"))
@@ -390,7 +365,7 @@ class _SentenceReader:
             if meant:
                 continue
             if hint := phrases.hinted_verb(verb, self.lower, place):
-                deed = verb not in phrases.MAKING or self.lower[hint[1]].removesuffix("s") not in phrases.LEFT_BEHIND
+                deed = verb not in phrases.MAKING or singular(self.lower[hint[1]]) not in phrases.LEFT_BEHIND
                 result.append(self._head(hint[1], hint[0], "hint" if deed else "own"))
             result += [self._head(place, reading, "reading") for reading in phrases.readings(verb, self.lower, place)]
             if verb != one.verb:

@@ -226,7 +226,7 @@ class Instruction(NamedTuple):
     start: int = 0
 
 
-_END: Final = re.compile(r"(?<=[.!?。！？])\s+|(?<=>)\s+(?=[A-Z])|\s*\n\s*(?=[\n#*•-]|\d+[.)])|(?<=[。！？])")
+_END: Final = re.compile(r"(?<=[.!?。！？])\s+|(?<=>)\s+(?=[A-Z])|\n\s*(?=[\n#*•-]|\d+[.)])|(?<=[。！？])")
 _MOST: Final = 400  # sentences of a text that are judged
 _LONGEST: Final = 1_500  # characters of one sentence that are judged together; the rest counts as another one
 _LONGEST_REPEATED: Final = 300  # characters of a text whose judgement is remembered

@@ -131,11 +131,9 @@ class Meanings:
         return second in self.opposites.get(first, "").split() or _undoes(one, other) or _undoes(other, one)
 
     def verb_of(self, noun: str) -> str | None:
-        """Return the verb of a noun of action, in singular or plural: cancellation gives cancel."""
-        found = self.nouns.get(noun)
-        if found is None and noun.endswith("s"):
-            found = self.nouns.get(noun[:-1])
-        return found
+        """Return the verb of a noun of action, in singular or plural: cancellation and discoveries give verbs."""
+        singulars = (noun, noun.removesuffix("s"), noun.removesuffix("ies") + "y")
+        return next((verb for one in singulars if (verb := self.nouns.get(one))), None)
 
 
 def _undoes(one: str, other: str) -> bool:

@@ -15,8 +15,8 @@ from bespeak.text.language.sentence import groups, listed, names, word_set
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
 _UNDOING: Final = re.compile(r"\bun (?=[a-z])")  # a prefix that is written apart: `unSuspend`
 _LONGEST: Final = 60
-_HISSING: Final = ("s", "x", "z", "ch", "sh")
-_VOWELS: Final = tuple("aeiou")
+HISSING: Final = ("s", "x", "z", "ch", "sh")
+VOWELS: Final = tuple("aeiou")
 _LIKE_YOU: Final = ("uni", "use", "usa", "usu", "uti", "eu", "ubi", "one", "once")  # a user, but an upload
 _SPELLED: Final = str.maketrans(  # spellings of letters that ASCII does not have
     {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss", "ø": "o", "ł": "l"}
@@ -71,16 +71,16 @@ def plural(word: str) -> str:
 
 def with_s(word: str) -> str:
     """Add an s, as regular plurals and third persons have it."""
-    if word.endswith("y") and word[-2:-1] not in _VOWELS:
+    if word.endswith("y") and word[-2:-1] not in VOWELS:
         return word[:-1] + "ies"
-    return word + ("es" if word.endswith(_HISSING) else "s")
+    return word + ("es" if word.endswith(HISSING) else "s")
 
 
 def with_article(thing: str) -> str:
     """Put a or an before a thing in the singular."""
     if is_plural(thing.rpartition(" ")[2]):
         return thing
-    vowel = thing.startswith(("hour", "honest", "heir")) or (thing[:1] in _VOWELS and not thing.startswith(_LIKE_YOU))
+    vowel = thing.startswith(("hour", "honest", "heir")) or (thing[:1] in VOWELS and not thing.startswith(_LIKE_YOU))
     return f"{'an' if vowel else 'a'} {thing}"
 
 
@@ -111,16 +111,10 @@ def main_class(word: str) -> str:
 
 
 ABBREVIATIONS: Final = names("abbreviations")  # of the words that APIs and vocabularies use, by short form
-CURSORS: Final = word_set(
-    "after continuation continuation_token cursor next next_cursor next_page_token next_token page_cursor page_token "
-    "starting_after token"
-)
+CURSORS: Final = listed("cursors")
 PAGES: Final = word_set("page page_number")
-OFFSETS: Final = word_set("offset skip start_index")
-LIMITS: Final = word_set(
-    "count first item_per_page limit max_item max_record max_result number_result page_limit page_size pagesize "
-    "per_page perpage result_per_page row size take top"
-)
+OFFSETS: Final = listed("offsets")
+LIMITS: Final = listed("limits")
 """Names of inputs that ask for a page of a list, in words joined by `join`: a cursor, a page, an offset, a limit."""
 
 

@@ -108,7 +108,6 @@ _PRODUCERS: Final = listed("producers")
 _ANSWERING: Final = word_set(
     "return output yield respond tell"
 )  # methods whose result is the answer, and verbs that say so
-_ANY_OPERATION: Final = word_set("execute run process invoke operate do")  # verbs that do whatever their object is
 _HALF_READING: Final = listed("half-reading")  # verbs whose result may be just the answer: only a warning
 _REPORTING: Final = word_set("tell inform notify signal ask advertise")  # verbs that may only announce a deed
 _MOSTLY: Final = 0.8
@@ -140,17 +139,14 @@ def fit(method: str, verb: str) -> float | None:
     if verb in GENERIC and not works_out:
         return None
     score = class_fit(ours, theirs)
-    # One of the two does whatever its object is, and the other does not read.
-    if (method in _ANY_OPERATION and theirs.main != "READ") or (verb in _ANY_OPERATION and ours.main != "READ"):
-        if score >= _GOOD:
-            return score
-        return _WARNED if "DELETE" in (ours.main, theirs.main) else None
     if known.synonymous(method, verb):
         score = max(score, _SYNONYM if score > _CONTRADICTION else _DOUBTFUL_SYNONYM)
     if works_out or (method in _PRODUCERS and verb in _ANSWERING):  # the verb produces or returns the result
         score = max(score, _RESULT)
     rewrites = theirs.main == "ANALYZE" and max(theirs.of("UPDATE"), theirs.of("CREATE")) >= _REWRITING
-    if _against(ours, theirs) or _against(theirs, ours) or (ours.main == "READ" and rewrites):
+    # The verb only looks up what the method promises to work out.
+    looks_up = ours.main == "ANALYZE" and theirs.main == "READ" and not theirs.of("ANALYZE") and not works_out
+    if _against(ours, theirs) or _against(theirs, ours) or (ours.main == "READ" and rewrites) or looks_up:
         score = min(score, _WARNED)
     confidence = min(ours.confidence, theirs.confidence)
     # The verb may speak of the answer or of a message, not of the deed.

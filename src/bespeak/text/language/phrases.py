@@ -11,8 +11,9 @@ from itertools import pairwise, takewhile
 from typing import Final
 
 from bespeak.text.language.lexicon import lexicon, meanings
+from bespeak.text.language.names import is_plural, singular
 from bespeak.text.language.operation_class import operation_classes
-from bespeak.text.language.sentence import LatePattern, listed, table, word_pairs, word_set
+from bespeak.text.language.sentence import LatePattern, lines, listed, table, word_pairs, word_set
 from bespeak.text.language.verb_form import FormName, lemmas
 
 DETERMINERS: Final = listed("determiners")
@@ -31,8 +32,6 @@ PREPOSITIONS: Final = listed("prepositions")
 BARE_NOUNS: Final = listed("bare-nouns")  # words behind a noun at the start: "comment by id"
 VERBS_FIRST: Final = listed("verbs-first")  # verbs that begin a summary far more often than their nouns
 READ_NOUNS: Final = listed("read-nouns")  # nouns that a phrase without a verb returns: "Details of an order"
-PURPOSE: Final = word_set("purpose goal aim intent intention point idea")
-"""Nouns whose sentence names the action after "is to": "The purpose of this service is to retrieve …"."""
 USED: Final = word_set("used designed intended able meant responsible useful called")  # before "to" and "for": used to
 EMPTY: Final = word_set("make perform do conduct execute carry take run undertake effect handle")
 """Verbs that say nothing about the operation without their object."""
@@ -63,8 +62,10 @@ def meant_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] |
     if not (phrase := object_places(sentence, at + 1)):
         return None
     given = "to" in sentence[phrase[-1] + 1 : phrase[-1] + 2]  # provides details to somebody
-    if verb in OBTAINING and sentence[at + 1] != "back" and sentence[phrase[-1]] in _INFORMATION and not given:
-        return "get", phrase[-1]
+    answers = sentence[phrase[-1]] in _INFORMATION
+    answers = answers or (sentence[at] == "provides" and any(sentence[place] in READ_NOUNS for place in phrase))
+    if verb in OBTAINING and sentence[at + 1] != "back" and answers and not given:
+        return READING, phrase[-1]
     if verb not in LIGHT or (verb == "take" and "from" in sentence[at : at + REACH]):
         return None
     last = phrase[-1]
@@ -111,8 +112,6 @@ def named_verb(noun: str) -> str | None:
 
 
 _READINGS: Final = table("readings")  # meanings of a verb by a following word; the first matching entry counts
-_KNOWN: Final = frozenset({"known", "public", "visible", "available"})
-_ARTICLES: Final = frozenset({"a", "an", "one", "new", "something"})
 _REACH: Final = 9
 
 
@@ -120,26 +119,11 @@ def readings(verb: str, sentence: Sequence[str], at: int) -> tuple[str, ...]:
     """Return the possible meanings of a vague verb here; empty if no following word decides."""
     nearby = sentence[at + 1 : at + 1 + _REACH]
     behind = list(takewhile(lambda word: word not in CLAUSES or word == "until", nearby))
-    if verb == "make":
-        return _made(behind)
     return next((verbs for cue, verbs in _READINGS.get(verb, {}).items() if cue in behind), ())
 
 
-def _made(behind: Sequence[str]) -> tuple[str, ...]:
-    """Return the meaning of "make": to make known is to announce, to make larger is to change."""
-    if not _KNOWN.isdisjoint(behind):
-        return "publish", "announce", "disclose", "expose", "enable"
-    end = next((place for place, word in enumerate(behind) if word in PREPOSITIONS and place), len(behind))
-    if end > 1:
-        quality, shares = behind[end - 1], lexicon().share(behind[end - 1])
-        if quality in lexicon().others or shares[2] > sum(shares[:2]):
-            return ("change",)
-    return ("create",) if behind and behind[0] in _ARTICLES else ()
-
-
 LAUNCHING: Final = listed("launching")  # verbs that set something going: "starts a job that deletes"
-TAKING: Final = frozenset({"accept", "take", "receive"})  # verbs for the input: "Accepts a text and returns"
-_INPUT: Final = listed("input")
+TAKING: Final = frozenset({"accept", "take", "receive", "wait"})  # verbs before the deed: "Accepts a text and returns"
 _STARTING: Final = frozenset({"start", "begin", "continue", "resume", "initiate", "commence"})
 _PLANNING: Final = word_set("schedule queue enqueue stage submit request")
 _JOBS: Final = word_set("job jobs run runs task tasks execution workflow workflows process processes build crawl")
@@ -168,12 +152,6 @@ def inner_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] |
         if word in PREPOSITIONS or word in CLAUSES:
             return None
     return None
-
-
-def takes_input(verb: str, sentence: Sequence[str], at: int) -> bool:
-    """Return True if a verb says only what the operation is given: "Accepts a list of filters"."""
-    phrase = object_places(sentence, at + 1) if verb in TAKING else []
-    return bool(phrase) and sentence[phrase[-1]] in _INPUT
 
 
 def passive_verb(sentence: Sequence[str], be: int) -> tuple[str, int] | None:
@@ -226,7 +204,7 @@ def nominal_verb(sentence: Sequence[str]) -> tuple[str, int] | None:
     word = sentence[last]
     if word in WRAPPERS and word not in {"query", "message"}:
         return None
-    if word in READ_NOUNS or (word.endswith("s") and lexicon().counts(word[:-1]).noun):
+    if word in READ_NOUNS or (is_plural(word) and lexicon().counts(singular(word)).noun):
         return READING, last
     follower = sentence[last + 1] if last + 1 < len(sentence) else ""
     known = meanings()
@@ -337,22 +315,15 @@ _FINDERS: Final[tuple[tuple[frozenset[str], Callable[[str, Sequence[str], int], 
         _destined,
     ),
     (word_set("move send put transfer drop throw place"), _moved),
-    (word_set("stop end cease"), _ended),
     (word_set("cancel reverse revert undo abort"), _reversed),
+    (word_set("stop end cease"), _ended),
     (word_set("remove delete lift clear drop take revoke cancel end"), _lifted),
     (MAKING, _hint_made),
 )
 
 
 _SEEN: Final = 1_000  # limit of characters that are searched
-_NOUNS: Final = (
-    *("table", "database", " db", "row", "tuple", "record", "sql", "stored proc", "cache", "redis", "datastore"),
-    *("data store", "warehouse", "postgres", "mongo", "dynamo", "elasticsearch", "collection", "index", "kafka"),
-    *("rabbitmq", "sqs", "sns", "nats", "pubsub", "pub/sub", "queue", " bus", "broker", "stream", "microservice"),
-    *("micro-service", "backend", "back-end", "back end", "internal", "downstream", "upstream", "lambda", "rpc"),
-    *("endpoint", "api", "request", "call", "payload", "serial", "marshal", "http", "status code", "crud", "statement"),
-    *(" key", "job", "message", "task", "event"),
-)  # nouns, one of which is in every match: a cheap test before the long pattern
+_NOUNS: Final = lines("inside")  # one of them is in every match: a cheap test before the long pattern
 _OWNED: Final = LatePattern(
     r"\b(?:(?:caller|user|customer|client|tenant|guest|agent|analyst)(?:['’]s|s['’])?|their|his|her|your|given|supplied"
     r"|provided|named|selected|chosen|spreadsheets?|sheets?|csv|notion|airtable|restaurants?|seats?|seating|dinner"

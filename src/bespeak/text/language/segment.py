@@ -9,6 +9,8 @@ from typing import Final, Literal
 
 from bespeak.text.identifiers import pieces
 from bespeak.text.language.lexicon import Lexicon, lexicon, meanings
+from bespeak.text.language.names import MANNERS as MANY
+from bespeak.text.language.names import is_plural, singular
 from bespeak.text.language.sentence import word_set
 from bespeak.text.language.verb_form import MAKERS, MANNERS, PARTICLES, Inflection, classify, lemmas
 
@@ -28,7 +30,6 @@ _SEEN: Final = 4  # count of one use in the counted texts, in quarters
 _METHODS_OF_ALL: Final = word_set("add create delete fetch find get make remove send update")  # a noun would hide them
 _THINGS: Final = word_set("finding making onboarding offboarding roaming tagging")
 """Forms of verbs that name things in paths, although dictionaries do not say so."""
-_MANY: Final = frozenset(("batch", "bulk", "mass"))
 _COMMANDS: Final = frozenset(("list", "patch", "put"))  # verbs that stay verbs before a compound noun: /putImagePolicy
 _SETTERS: Final = frozenset(("set", "show", "toggle"))  # verbs before any noun of a function: /toggleStatus
 _PROTECTED: Final = 0.1  # minimum share of noun uses that protects a past form: left, but not found
@@ -160,14 +161,14 @@ def _several(parts: list[str], camel: bool, method: str, words: Lexicon) -> Segm
     if first == "to" and _is_command(parts[1], method, words):
         return SegmentVerdict("error", parts[1], "infinitive", "-".join(parts[2:]) or _noun(parts[1], words))
     joined = "".join(parts)  # two words that are also written as one noun: showRoom, book-mark
-    names = (joined, joined.removesuffix("s"))
+    names = (joined, singular(joined))
     if len(parts) == 2 and any(word in words.nouns or words.share(word)[1] > 0 for word in names):
         return None
     # Without the verb, /bulk-delete names nothing.
     start = None if first in MANNERS and len(parts) == 2 else "-".join(parts[:-1])
     if start is None and _is_command(last, method, words) and last not in words.paths["usual"]:
         return SegmentVerdict("error" if _is_action(last, words) else "warning", last, "last")
-    if start is None and first in _MANY and last in words.paths["tails"]:
+    if start is None and first in MANY and last in words.paths["tails"]:
         return SegmentVerdict("warning", last, "last")
     # A form in -ing makes a name; a past form does so before its object: created-order.
     closing = None if parts[-2] in ("and", "or") else _form(last, words, before=False)
@@ -232,7 +233,7 @@ def _leading(parts: list[str], camel: bool, words: Lexicon) -> Tier | None:
         surely = not head and words.share(first)[0] >= _SURELY and first not in paths["things"]
         if camel and head and first in _SETTERS:
             return "warning"
-        many = first == "list" and last.endswith("s") and not head
+        many = first == "list" and is_plural(last) and not head
         return "warning" if many or (call and surely) or (len(parts) > 2 and (call or first in _COMMANDS)) else None
     return "error" if call and camel and _repeats(first, last) else "warning"
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pkgutil
 import re
+from collections.abc import Iterator
 from functools import cache, cached_property
 from typing import Final, NamedTuple
+
+from bespeak.text.identifiers import apart
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -35,6 +38,11 @@ def listed(name: str) -> frozenset[str]:
     return word_set(_sections()[name])
 
 
+def lines(name: str) -> tuple[str, ...]:
+    """Return the lines of a section of words.txt, whose words belong together; blanks at their beginning count."""
+    return tuple(filter(None, _sections()[name].splitlines()))
+
+
 def groups(name: str) -> list[frozenset[str]]:
     """Return the lines of a section of words.txt, each a set of words."""
     return [word_set(line) for line in _sections()[name].splitlines()]
@@ -53,9 +61,11 @@ def table(name: str) -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 LONGEST: Final = 600  # limit of characters that are read; the deciding verb is near the beginning
-_LONGEST_TAG: Final = 80
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[.,;:!?()/|–—-]")
-_LABEL: Final = re.compile(r"(?i)\W{0,3}(?:note|warning|important|deprecated|caution|beta|preview)\b\W{0,3}[:–—-]")
+_LETTERS: Final = re.compile(r"[^\W_]+")
+_LABEL: Final = re.compile(
+    r"\W{0,3}(?:\[[^\]]{0,80}\](?:\([^()\s]{0,200}\))?:?|(?i:note|warning|important|deprecated|caution|beta|preview)\b\W{0,3}[:!–—-])"
+)  # a tag such as "[BETA]", also as a link, or a label such as "NOTE:"
 _SENTENCE_END: Final = frozenset(".!?;")
 _ENGLISH: Final = listed("english")
 _FOREIGN: Final = listed("foreign")
@@ -71,9 +81,11 @@ class Word(NamedTuple):
 
 
 def words(text: str) -> list[Word]:
-    """Return the words of the first sentence that has at least two."""
+    """Return the words of the first sentence that has at least two, or those of a lone name: `getUserById`."""
     found: list[Word] = []
-    for match in _TOKEN.finditer(text[:LONGEST], _behind_tag(text)):
+    if len(text[:LONGEST].split(None, 1)) == 1 and len(pieces := list(_words_of_name(text[:LONGEST]))) > 1:
+        return pieces
+    for match in _TOKEN.finditer(text[:LONGEST], label.end() if (label := _LABEL.match(text)) else 0):
         token = match.group()
         if token in _SENTENCE_END:
             after = text[match.end() : match.end() + 1]
@@ -84,12 +96,12 @@ def words(text: str) -> list[Word]:
     return found
 
 
-def _behind_tag(text: str) -> int:
-    """Skip a leading tag such as "[BETA]" or "NOTE:"."""
-    if text.startswith("["):
-        return text.find("]", 0, _LONGEST_TAG) + 1
-    label = _LABEL.match(text)
-    return label.end() if label else 0
+def _words_of_name(text: str) -> Iterator[Word]:
+    for match in _LETTERS.finditer(text):
+        start = match.start()
+        for piece in apart(match.group()).split():
+            yield Word(piece.lower(), piece, start, start + len(piece))
+            start += len(piece)
 
 
 def is_english(sentence: list[Word]) -> bool:
@@ -108,15 +120,7 @@ _END: Final = re.compile(
     r"""(?P<stop>[.!?…]++)["'”’»)\]]*+\s++["'“‘«(\[]*+(?=(?P<next>\S))|\n[^\S\n]*+\n|\n[^\S\n]*+[-*•]\s|[。！？]"""
 )
 _LAST_WORD: Final = re.compile(r"[^\s\"'“‘«(\[]{1,24}$")
-_ABBREVIATIONS: Final = """
-abbr abs adj al alt approx apt assn assoc attn ave avg bldg blvd ca capt cf co col corp cont dept dia dir div dr ed
-eds eg eq esp est etc ex excl ext fig figs fl fr freq ft gen gov govt hon hr hrs hwy ie incl inc ind intl jr kg km
-lat lb lbs lon ltd lt max mfg mgr mi min mins misc mm mr mrs ms mt mtn mx natl neg no nos nr op orig oz para pct pg
-phd pos pp prev prof pt qty rd ref refs reg rel rep resp rev sec secs sen seq sgt sr ss st std ste subj supt tbsp
-tech tel temp tsp univ viz vol vols vs wk wt yd yr yrs
-jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun
-"""
-_NO_END: Final = frozenset(_ABBREVIATIONS.split())  # abbreviations written with a full stop
+_NO_END: Final = listed("abbreviated")  # abbreviations written with a full stop
 
 
 def is_several(text: str) -> bool:

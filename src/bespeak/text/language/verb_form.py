@@ -12,6 +12,8 @@ from typing import Final, Literal, NamedTuple
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.identifiers import pieces as split
 from bespeak.text.language.lexicon import Lexicon, lexicon, meanings
+from bespeak.text.language.names import HISSING, VOWELS
+from bespeak.text.language.names import MANNERS as MANY
 from bespeak.text.language.sentence import table, word_lists, word_set
 
 Kind = Literal["base", "phrasal", "inflected", "compound", "unknown"]
@@ -26,13 +28,11 @@ PREFIXES: Final = (
     "re", "un", "de", "dis", "pre", "over", "mis", "out", "up", "co", "auto", "under", "sub", "inter", "cross", "fore",
     "multi", "post",
 )  # fmt: skip
-MANNERS: Final = word_set("bulk batch mass multi auto quick soft hard force self")  # how a verb is done: batch-insert
+MANNERS: Final = MANY | word_set("auto quick soft hard force self")  # how a verb is done: batch-insert
 MAKERS: Final = ("ize", "ise", "ify")  # endings that turn any word into a verb
 _LONGEST: Final = 40
 _SHORTEST_REST: Final = 3
 _VERB_SHARE: Final = 0.05  # minimum verb share of the first part of a compound
-_VOWELS: Final = frozenset("aeiou")
-_HISSING: Final = ("s", "x", "z", "ch", "sh")
 _ONE_VOWEL: Final = re.compile(r"(?:[^aeiou]|(?<=q)u)*[aeiou][^aeiouwxy]")  # words that double a letter: plan, quit
 
 
@@ -111,16 +111,16 @@ def _before_s(word: str) -> Iterator[str]:
     stem = word[:-1]
     if word.endswith("ies"):
         yield word[:-3] + "y"
-    elif word.endswith("es") and word[:-2].endswith((*_HISSING, "o")):
+    elif word.endswith("es") and word[:-2].endswith((*HISSING, "o")):
         yield word[:-2]
-    if not stem.endswith(_HISSING) and not (stem.endswith("y") and stem[-2:-1] not in _VOWELS):
+    if not stem.endswith(HISSING) and not (stem.endswith("y") and stem[-2:-1] not in VOWELS):
         yield stem
 
 
 def _before_vowel(stem: str) -> Iterator[str]:
     if len(stem) < 2:
         return
-    if stem[-1] == stem[-2] and stem[-1] not in _VOWELS:
+    if stem[-1] == stem[-2] and stem[-1] not in VOWELS:
         yield stem[:-1]
     if not _ONE_VOWEL.fullmatch(stem):
         yield stem
@@ -340,7 +340,8 @@ def two_word_verb(verb: str, sentence: Sequence[str], at: int) -> str | None:
 def _returns_to(sentence: Sequence[str], at: int) -> bool:
     """Return True if something is returned to an earlier state, not to a caller."""
     for place in range(at + 2, min(at + _STATE_REACH, len(sentence))):
-        if sentence[place] == "to" and sentence[place - 1] != "up":
+        before = {lemma.form for lemma in lemmas(sentence[place - 1])}
+        if sentence[place] == "to" and sentence[place - 1] != "up" and before.isdisjoint({"past", "participle"}):
             return not _EARLIER.isdisjoint(sentence[place + 1 : place + 4])
     return False
 

@@ -44,9 +44,9 @@ def report() -> Report:
         rules={
             rule.id: rule
             for rule in (
-                Rule("P321", "trailing-slash", "MUST", "AGIS 4.1", summary="A path does not end with a slash."),
-                Rule("M230", "participle", "SHOULD", "", summary="A method is a base form."),
-                Rule("D113", "nothing", "style", "", summary="Nothing."),
+                Rule("P321", "trailing-slash", "MUST", "AGIS 4.1"),
+                Rule("M230", "participle", "SHOULD", ""),
+                Rule("D113", "nothing", "style", ""),
             )
         },
         source={"a/rooms.agis": TEXT}.get,

@@ -34,7 +34,7 @@ def test_each_result_refers_to_its_rule_and_one_of_a_whole_file_has_no_region(ru
 def test_a_rule_is_described(run: Any, report: Report) -> None:
     [rule] = [rule for rule in run["tool"]["driver"]["rules"] if rule["id"] == "P321"]
     assert rule["name"] == "trailing-slash"
-    assert rule["shortDescription"]["text"] == "A path does not end with a slash."
+    assert rule["shortDescription"]["text"] == "A path has no empty segments and no trailing slash."
     assert rule["help"]["text"] == f"{page_of(report.rules['P321']).why} Run `bespeak explain P321`."
     assert rule["defaultConfiguration"] == {"level": "error"}
     assert rule["properties"]["tags"] == ["contract", "AGIS 4.1"]

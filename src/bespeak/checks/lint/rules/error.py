@@ -10,6 +10,7 @@ from bespeak.checks.lint.subject import Declared, LintContext
 from bespeak.contract.endpoint import Endpoint
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, instead, unquoted
 from bespeak.text.identifiers import snake
+from bespeak.text.language.sentence import listed
 from bespeak.text.source.tree import Change
 
 ERROR_NAME: Final = Rule("J605", "error-name", "MUST", "AGTP-API 6.3")
@@ -24,14 +25,7 @@ FORM: Final = Rule("J637", "error-name-form", "SHOULD", "AGIS 7", fix="unsafe")
 UNDESCRIBED: Final = Rule("J638", "undescribed-errors", "style", "AGIS 7")
 
 _ERROR_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
-_ANY_FAILURE: Final = """
-error errors err failure failures fail failed fault unknown exception exceptions problem issue other misc default
-generic general unspecified undefined unexpected invalid bad wrong oops unknownerror unknownfailure genericerror
-genericfailure generalerror generalfailure unexpectederror unexpectedfailure unspecifiederror someerror anerror
-errorerror erroroccurred anerroroccurred somethingwentwrong wentwrong badrequest operationfailed requestfailed
-requesterror operationerror httperror apierror runtimeerror runtimeexception
-"""
-_GENERIC: Final = frozenset(_ANY_FAILURE.split())  # names that fit any failure, without case and separators
+_GENERIC: Final = listed("any-failure")  # names that fit any failure, without case and separators
 _NUMBERED: Final = re.compile(r"(?:e|err|error|code|status|http|failure)?\d{1,6}")
 _SEPARATORS: Final = re.compile(r"[_\-.\s]+")
 _SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")

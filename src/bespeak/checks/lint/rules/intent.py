@@ -13,7 +13,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 from bespeak.text.language.consistency import IntentJudgement, fitting_sentence, fitting_verbs, judge, third_person
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.phrases import mechanism, weakness
-from bespeak.text.language.sentence import is_several
+from bespeak.text.language.sentence import is_several, lines
 from bespeak.text.language.verb_form import action_intent
 
 INTENT_SENTENCE: Final = Rule("S420", "intent-one-sentence", "MUST", "AGIS 6.1")
@@ -24,14 +24,7 @@ PLACEHOLDER: Final = Rule("S427", "placeholder-text", "SHOULD", "AGIS 6.1")
 SAME: Final = Rule("S428", "outcome-repeats-intent", "style", "AGIS 6.1")
 
 _WORD: Final = re.compile(r"[a-z]+")
-_PLACEHOLDERS: Final = frozenset(
-    (
-        *("tbd", "tba", "to" + "do", "n/a", "na", "none", "null", "string", "text", "intent", "outcome", "description"),
-        *("xx" + "x", "foo", "bar", "foo bar", "test", "asdf", "placeholder", "to be defined", "to be determined"),
-        *("to be done", "fill me in", "fill in", "insert intent here", "insert outcome here", "your intent here"),
-        *("intent goes here", "outcome goes here", "describe the intent", "describe the outcome", "-", "?", ""),
-    )
-)
+_PLACEHOLDERS: Final = frozenset(("", *lines("placeholders")))
 
 
 def check(declared: Declared, context: LintContext) -> Iterator[Diagnostic]:

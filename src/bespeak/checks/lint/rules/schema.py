@@ -23,6 +23,7 @@ from bespeak.protocol.exchange.refusal import Fault
 from bespeak.protocol.exchange.token_hints import LIST, read_place
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, unquoted
 from bespeak.text.identifiers import snake
+from bespeak.text.language.sentence import names
 from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import ABSENT, child, pointer, unescaped, value_at
 from bespeak.text.source.shorthand import KEYWORDS
@@ -287,15 +288,7 @@ OUTSIDE: Final = Rule("J630", "reference-outside", "MUST", "AGIS 8.1, 13")
 NOWHERE: Final = Rule("J631", "reference-to-nothing", "MUST", "AGIS 8.1, 9.1 pass 8", fix="unsafe")
 UNUSED: Final = Rule("J632", "unused-schema", "style", "AGIS 8.1", fix="unsafe")
 
-_TYPES: Final = {  # JSON Schema types by their names in other type systems.
-    **dict.fromkeys(("int", "int32", "int64", "long", "integer32"), "integer"),
-    **dict.fromkeys(("float", "double", "decimal", "real", "numeric"), "number"),
-    **dict.fromkeys(("str", "text", "uuid", "date", "datetime", "date-time", "uri", "url", "email"), "string"),
-    **dict.fromkeys(("bool",), "boolean"),
-    **dict.fromkeys(("dict", "map", "hash", "struct", "record"), "object"),
-    **dict.fromkeys(("list", "tuple", "set", "sequence"), "array"),
-    **dict.fromkeys(("none", "nil", "void"), "null"),
-}
+_TYPES: Final = names("json-types")  # JSON Schema types by their names in other type systems
 _MOST_PARTS: Final = 20_000  # maximum number of parts of one schema to examine
 
 

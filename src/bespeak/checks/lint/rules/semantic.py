@@ -13,6 +13,7 @@ from bespeak.contract.endpoint import CAPABILITIES, IMPACTS, Endpoint
 from bespeak.contract.schema.subschemas import COMPOSING
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, instead, unquoted
 from bespeak.text.identifiers import snake
+from bespeak.text.language.sentence import names
 from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import child
 from bespeak.text.source.tree import Change
@@ -50,18 +51,7 @@ _WORDS: Final = (
     ("capability", "/semantic/capability", _AGIS_CAPABILITIES, AGIS_CAPABILITY),
     ("impact_tier", "/semantic/impact", IMPACTS, IMPACT_TIER),
 )
-_OTHER_WORDS: Final = {  # Synonyms that authors use for values of the draft: suggested, never fixed.
-    **dict.fromkeys(("ai", "bot", "llm", "caller", "client", "assistant"), "agent"),
-    **dict.fromkeys(("human", "person", "customer", "guest", "end-user", "end_user"), "user"),
-    **dict.fromkeys(("service", "server", "scheduler", "cron", "automation"), "system"),
-    **dict.fromkeys(("search", "lookup"), "discovery"),
-    **dict.fromkeys(("creation", "booking", "purchase", "payment", "commit"), "transaction"),
-    **dict.fromkeys(("update", "mutation", "edit"), "modification"),
-    **dict.fromkeys(("query", "fetch"), "retrieval"),
-    **dict.fromkeys(("read-only", "read_only", "readonly", "none", "low"), "informational"),
-    **dict.fromkeys(("undoable", "medium"), "reversible"),
-    **dict.fromkeys(("permanent", "destructive", "high", "critical"), "irreversible"),
-}
+_OTHER_WORDS: Final = names("values-of-semantics")  # synonyms of values of the draft: suggested, never fixed
 
 _RECOMMENDED: Final = ("capability", "confidence_guidance", "impact_tier", "is_idempotent")
 _SLIP: Final = 0.8  # similarity from which a word counts as a misspelt value of the draft
