@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
@@ -188,12 +187,9 @@ class ConsoleApplication:
         if isinstance(body, Malformed):
             return Refused(body.status, body.code, body.message)
         try:
-            given = json.loads(body)
-        except (ValueError, RecursionError):
-            given = None
-        if not isinstance(given, dict):
-            return Refused(status.BAD_REQUEST, "invalid-body", "The body must be a JSON object.")
-        return given
+            return msgspec.json.decode(body, type=dict[str, Any])
+        except (ValueError, RecursionError) as error:
+            return Refused(status.BAD_REQUEST, "invalid-body", f"The body must be a JSON object: {error}.")
 
     async def _watch(
         self, scope: Scope, headers: Mapping[str, str], given: Mapping[str, Any], send: Send

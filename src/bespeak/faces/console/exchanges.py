@@ -79,21 +79,22 @@ async def make_exchange(
     filled = fill_path(asked.path, asked.input)
     if isinstance(filled, Fault):
         return filled
-    path, given = filled
+    target, given = filled
+    path, _, query = target.partition("?")
     body = b"" if given is None else msgspec.json.encode(given)
     sent = {_SPELLED.get(name, name.title()): value for name, value in headers.items()}
     if body:
         sent["Content-Type"] = names.MEDIA_AGTP
     shown = {name: _HIDDEN if name.lower() == names.AUTHORIZATION else value for name, value in sent.items()}
     try:
-        head = len(encode_request(asked.method, path, tuple(sent.items()), body)) - len(body)
-        text = encode_request(asked.method, path, tuple(shown.items()), body)
+        head = len(encode_request(asked.method, target, tuple(sent.items()), body)) - len(body)
+        text = encode_request(asked.method, target, tuple(shown.items()), body)
     except LocalProtocolError as error:
         return Fault(str(error))
     if head > DEFAULT_LIMITS.head:  # no server would read it
         return Fault(f"The head of a request is at most {DEFAULT_LIMITS.head} bytes; this one has {head}. Shorten it.")
     trail = Trail()
-    request = Request(asked.method, path, "", {**headers}, body, connection.seen_as("console"))
+    request = Request(asked.method, path, query, headers, body, connection.seen_as("console"))
     started = perf_counter()
     try:
         answer = TracedDispatcher(dispatcher, trail, confirmed=asked.confirmed)(request)

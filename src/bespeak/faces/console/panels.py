@@ -157,7 +157,7 @@ async def _show_case(request: panels.PanelRequest) -> list[panels.Block] | None:
     case: Case | None = await request.store.read(ReadCase(request.key))
     if case is None:
         return None
-    command = f"bespeak cases show {case.case_id}"
+    command = panels.shell("cases", "show", case.case_id)
     return [
         panels.facts(
             panels.name_case(case)[:120],
@@ -222,7 +222,7 @@ async def _show_record(request: panels.PanelRequest) -> list[panels.Block] | Non
     if row is None:
         return None
     record = KeptRecord(*row)
-    title, command = f"Record {record.audit_id[:16]}", f"bespeak audit show {record.audit_id}"
+    title, command = f"Record {record.audit_id[:16]}", panels.shell("audit", "show", record.audit_id)
     return [panels.json_text(title, {"audit_id": record.audit_id, **(payload_of(record.jws) or {})}, command)]
 
 
