@@ -35,7 +35,7 @@ from bespeak.documents.deployment.server_settings import A2aSettings, McpSetting
 from bespeak.extensions.messages import delivery, message, methods_broadcast, methods_send
 from bespeak.extensions.workflows.spec import MOST_COPIED
 from bespeak.faces.a2a.http import MOST_VALUES as A2A_VALUES
-from bespeak.faces.a2a.report import MOST_KEPT as A2A_KEPT
+from bespeak.faces.a2a.tasks import MOST_KEPT as A2A_KEPT
 from bespeak.faces.a2a.tasks import MOST_RUNNING as A2A_RUNNING
 from bespeak.faces.limits import MAX_BUFFERED, UNREAD_FACTOR, Timeouts
 from bespeak.faces.mcp import resources
