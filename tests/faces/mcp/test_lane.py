@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,12 @@ def serve_every_host(patch: pytest.MonkeyPatch, services: Pair) -> None:
     patch.setattr(services.fast.mcp._lane, "_guard", Guard(origins=Origins()))
 
 
+def challenge_nobody(patch: pytest.MonkeyPatch, services: Pair) -> None:
+    guard = copy(services.fast.mcp._lane._guard)
+    guard.challenges = False
+    patch.setattr(services.fast.mcp._lane, "_guard", guard)
+
+
 @rows(
     "tokens, break_lane, mutation",
     pytest.param(False, replacing("http.accepts_both", always(True)), "change_header", id="media types"),
@@ -97,7 +104,7 @@ def serve_every_host(patch: pytest.MonkeyPatch, services: Pair) -> None:
     pytest.param(False, replacing("http._are_valid_arguments", always(True)), "change_argument", id="arguments"),
     pytest.param(False, ask_nobody, "change_tool", id="questions"),
     pytest.param(False, replacing("http.passed", always({})), "change_tool", id="credentials"),
-    pytest.param(True, replacing("http.judge", always(None)), "change_tool", id="challenges"),
+    pytest.param(True, challenge_nobody, "change_tool", id="challenges"),
     pytest.param(False, replacing("http.IDEMPOTENCY_KEY", "x"), "change_envelope", id="idempotency keys"),
     pytest.param(False, replacing("http.FastLane._write", always(b'{"content": []}')), "change_id", id="results"),
 )
