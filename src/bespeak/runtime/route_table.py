@@ -188,8 +188,7 @@ class RouteTable:
     def supported_methods(self) -> list[str]:
         """Methods of all endpoints that are implemented and not internal, if the policy allows them, sorted."""
         works = (endpoint for endpoint in self.endpoints.values() if not endpoint.internal and endpoint.missing is None)
-        named = {endpoint.method for endpoint in works}
-        return sorted(named & self.allowed)
+        return sorted({endpoint.method for endpoint in works} & self.allowed)
 
     @cached_property
     def has_deprecated(self) -> bool:

@@ -22,8 +22,8 @@ from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.faces.console import live
-from bespeak.state.identity.api_keys import make_key
 from bespeak.state.identity.authenticator import Authenticator
+from bespeak.state.identity.credentials import make_key
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.commands.agents import AddApiKey, RevokeApiKey
 from bespeak.state.store.settings import MEMORY

@@ -18,7 +18,7 @@ from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.protocol.exchange.principal import derived_id
 from bespeak.runtime.extension import Extension
 from bespeak.state.audit.record import payload_of
-from bespeak.state.identity.api_keys import make_key
+from bespeak.state.identity.credentials import make_key
 from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.commands.agents import AddApiKey
 from bespeak.state.store.commands.audit import LatestAudit

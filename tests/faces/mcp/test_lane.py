@@ -30,8 +30,7 @@ from bespeak.contract.limits import Rate, RateLimits
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.faces.http.asgi import HttpResponse, Message
-from bespeak.faces.http.face import Origins
-from bespeak.faces.http.guard import Guard
+from bespeak.faces.http.face import Guard, Origins
 from bespeak.faces.mcp.http import TokenProgress
 from bespeak.faces.mcp.sessions import PendingAnswer
 from bespeak.protocol.exchange.messages import REPORT

@@ -23,7 +23,7 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import Scopes, derived_id, is_canonical_id, is_scope_token
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.identity.agent_json import parse_agent
-from bespeak.state.identity.api_keys import make_key
+from bespeak.state.identity.credentials import make_key
 from bespeak.state.store.commands.agents import (
     RETIRED,
     AddApiKey,

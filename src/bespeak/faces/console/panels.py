@@ -184,8 +184,7 @@ def _decide(state: str) -> Callable[[panels.Deed], Any]:
 
 
 async def _show_audit(request: panels.PanelRequest) -> list[panels.Block]:
-    server = request.server
-    trail = server.trail
+    trail = request.server.trail
     if trail is None:
         return [panels.facts("Audit trail", recording='off: [audit] records = "off", or the store does not last')]
     (before,) = panels.read_cursor(request.after, (2**62,))

@@ -27,8 +27,7 @@ from starlette.requests import Request
 from bespeak.contract.mcp_tool import META, Tool
 from bespeak.faces.http.asgi import Application, Headers, HttpResponse, Receive, Scope, Send, send_response
 from bespeak.faces.http.dispatched import PRINCIPAL, Begun, DispatchBackend, finish, judge, passed
-from bespeak.faces.http.face import connection_of
-from bespeak.faces.http.guard import METADATA, Guard, replayed
+from bespeak.faces.http.face import METADATA, Guard, connection_of, replayed
 from bespeak.faces.http.reader import HttpHead
 from bespeak.faces.http.server import PROMPTED
 from bespeak.faces.http.translation import read_headers
