@@ -21,7 +21,7 @@ from bespeak.app.server.settings import plan_settings
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
-from bespeak.faces.console import live
+from bespeak.faces.console import application
 from bespeak.state.identity.authenticator import Authenticator
 from bespeak.state.identity.credentials import make_key
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
@@ -271,7 +271,7 @@ async def test_too_many_watchers_and_filters_that_are_not_known_are_refused() ->
 
 
 async def test_a_key_that_ends_is_refused_and_ends_what_it_watches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "INTERVAL", 0.01)
+    monkeypatch.setattr(application, "INTERVAL", 0.01)
     document = ServerDocument(auth=AuthSettings(modes=("key",)))
     async with keeping(FIND, document=document) as kept:
         key = make_key()
@@ -291,7 +291,7 @@ async def test_a_key_that_ends_is_refused_and_ends_what_it_watches(monkeypatch: 
 async def test_a_token_that_expires_is_refused_and_ends_what_it_watches(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(live, "INTERVAL", 0.01)
+    monkeypatch.setattr(application, "INTERVAL", 0.01)
     issuer, clock = new_key(), Clock()
     keys = write_keys(tmp_path / "keys.json", public(issuer, kid="k"))
     auth = AuthSettings(modes=("token",), token=TokenSettings(keys=keys, leeway=0))

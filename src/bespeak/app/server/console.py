@@ -26,9 +26,8 @@ from bespeak.contract.schema.view import sample
 from bespeak.documents.projections.reference.calls import Reach, write_calls
 from bespeak.errors import ContractError
 from bespeak.faces import console
-from bespeak.faces.console.application import PATH, Access, ConsoleApplication, View, Visit
+from bespeak.faces.console.application import PATH, Access, ConsoleApplication, Live, View, Visit
 from bespeak.faces.console.exchanges import Asked, make_exchange
-from bespeak.faces.console.live import Live
 from bespeak.faces.console.panels import Work
 from bespeak.faces.http.asgi import Application
 from bespeak.faces.http.dispatched import DispatchBackend
