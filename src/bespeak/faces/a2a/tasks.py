@@ -11,7 +11,6 @@ import hashlib
 import logging
 import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -29,6 +28,7 @@ from bespeak.faces.a2a.skills import Skill, write_large
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import MEDIA_JSON
 from bespeak.protocol.exchange.refusal import Outcome, Refused
+from bespeak.runtime.concurrency import cancel_tasks, wait_at_most
 from bespeak.runtime.server import Server
 from bespeak.state.store.commands import a2a_tasks
 from bespeak.state.store.commands.a2a_tasks import FINISHED, WAITING, WORKING
@@ -241,9 +241,7 @@ class SkillTasks:
         works = [running.work for running in self._running.values()]
         for running in self._running.values():
             running.call.cancel()
-        if self._renewing is not None:
-            self._renewing.cancel()
-            works.append(self._renewing)
+        await cancel_tasks(self._renewing)
         await asyncio.gather(*works, return_exceptions=True)
 
     async def find(self, owner: str, message: Message) -> Held | None:
@@ -414,9 +412,7 @@ class SkillTasks:
                 if found is None:
                     return
                 yield found
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_LOOK):
-                        await event.wait()
+                await wait_at_most(_LOOK, event)
         finally:
             self._waiting.discard(event)
 
@@ -475,9 +471,7 @@ class SkillTasks:
     async def _renew(self) -> None:
         """Prolong the leases of running tasks, and cancel those that are to be."""
         while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LEASE / 3):
-                    await self._renew_now.wait()
+            await wait_at_most(LEASE / 3, self._renew_now)
             self._renew_now.clear()
             if not self._running:
                 continue
