@@ -90,7 +90,7 @@ class _Views:
         self._publishing = publishing
         self._settings = settings
         self._access = access
-        self._work = Work(self._server)
+        self._work = Work(self._server, access)
         self._made: tuple[RouteTable, asyncio.Future[dict[str, tuple[PublishedFace, bytes]]]] | None = None
         self._linting: asyncio.Future[dict[str, Any]] | None = None
 
@@ -100,7 +100,7 @@ class _Views:
             "endpoints": View(self._endpoints),
             "endpoint": View(self._endpoint),
             "exchange": View(self._exchange, acts=True),
-            "panel": View(self._panel, change=self._act),
+            "panel": View(self._work.show, change=self._work.act),
             "contract": View(self._contract),
             "face": View(self._face),
             "lint": View(self._lint),
@@ -167,12 +167,6 @@ class _Views:
             return Refused(status.BAD_REQUEST, "not-a-contract", message, {"findings": findings})
         return {**report, "command": "bespeak diff OTHER TARGET --json"}
 
-    async def _panel(self, visit: Visit) -> Any:
-        return await self._work.show(visit.given, self._access.rights(visit.caller), visit.caller)
-
-    async def _act(self, visit: Visit) -> Any:
-        return await self._work.act(visit.given, self._access.rights(visit.caller), visit.caller)
-
     async def _session(self, visit: Visit) -> Mapping[str, Any]:
         routes = self._server.routes
         identity = routes.service.identity
@@ -196,14 +190,24 @@ class _Views:
         }
 
     async def _endpoints(self, _: Visit) -> list[Any]:
-        return list_endpoints(self._server.routes)
+        """Return a row for each endpoint that can be called, the operator's own first."""
+        endpoints = self._server.routes.endpoints.values()
+        return [
+            (
+                *(one.method, one.path, one.semantic.intent or one.description, one.semantic.impact),
+                *(one.namespace or "", one.deprecated is not None, one.internal, one.is_basic, one.required_scopes),
+            )
+            for one in sorted(endpoints, key=lambda one: (one.is_basic, one.path, one.method))
+        ]
 
     async def _endpoint(self, visit: Visit) -> Mapping[str, Any] | Refused:
         method, path = visit.given.get("method", ""), visit.given.get("path", "")
-        reach = reach_of(self._server.routes, self._assembly.web, self._publishing)
-        found = describe_endpoint(self._server.routes, method, path, reach)
-        message = f"There is no endpoint {method[:40]} {path[:120]}."
-        return Refused(status.NOT_FOUND, "endpoint-not-found", message) if found is None else found
+        routes = self._server.routes
+        found = routes.endpoints.get((method, path))
+        if found is None:
+            message = f"There is no endpoint {method[:40]} {path[:120]}."
+            return Refused(status.NOT_FOUND, "endpoint-not-found", message)
+        return _describe(routes, found, reach_of(routes, self._assembly.web, self._publishing))
 
     async def _exchange(self, visit: Visit) -> Mapping[str, Any] | Fault | Refused:
         try:
@@ -213,48 +217,22 @@ class _Views:
         return await make_exchange(self._assembly.dispatcher, asked, visit.connection)
 
 
-def list_endpoints(routes: RouteTable) -> list[list[Any]]:
-    """Return a row for each endpoint that can be called, the operator's own first."""
-    endpoints = sorted(routes.endpoints.values(), key=lambda one: (one.is_basic, one.path, one.method))
-    return [
-        [
-            one.method,
-            one.path,
-            one.semantic.intent or one.description,
-            one.semantic.impact,
-            one.namespace or "",
-            one.deprecated is not None,
-            one.internal,
-            one.is_basic,
-            list(one.required_scopes),
-        ]
-        for one in endpoints
-    ]
+_SHOWN: Final = ("method", "path", "description", "input_schema", "output_schema", "required_scopes", "internal")
 
 
-def describe_endpoint(routes: RouteTable, method: str, path: str, reach: Reach) -> dict[str, Any] | None:
-    """Return everything about an endpoint; None if there is none."""
-    endpoint = routes.endpoints.get((method, path))
-    if endpoint is None:
-        return None
+def _describe(routes: RouteTable, endpoint: Endpoint, reach: Reach) -> dict[str, Any]:
     listed = [one for one in routes.endpoints.values() if one.is_listed]
     tool = dict(zip((one.key for one in listed), tool_names(listed), strict=True)).get(endpoint.key)
-    route = http_route(endpoint)
+    route, shown = http_route(endpoint), sample(endpoint.input_schema)
     return {
-        "method": endpoint.method,
-        "path": endpoint.path,
-        "description": endpoint.description,
+        **{name: getattr(endpoint, name) for name in _SHOWN},
         "semantic": endpoint.semantic.to_json(),
-        "input_schema": endpoint.input_schema,
-        "output_schema": endpoint.output_schema,
         "errors": [{"name": one.name, "description": one.description} for one in endpoint.errors],
-        "required_scopes": list(endpoint.required_scopes),
         "deprecated": None if endpoint.deprecated is None else endpoint.deprecated.to_json(),
         "confirmed": needs_confirmation(endpoint, routes.policies),
-        "internal": endpoint.internal,
         "http": f"{route.preferred} {route.path}",
         "tool": tool,
-        "sample": _sample(endpoint),
+        "sample": shown if isinstance(shown, dict) else {},
         "calls": write_calls(endpoint, reach, tool or ""),
     }
 
@@ -298,8 +276,3 @@ def compare_with(routes: RouteTable, other: str) -> dict[str, Any]:
     before, _ = read_contract(other, "other", tolerant=True)
     served, _ = read_contract(routes.publication.manifest_for(ANONYMOUS).body.decode(), "served")
     return compare("other", "served", before, served).to_json()
-
-
-def _sample(endpoint: Endpoint) -> Mapping[str, Any]:
-    found = sample(endpoint.input_schema)
-    return found if isinstance(found, dict) else {}
