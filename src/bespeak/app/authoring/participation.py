@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from bespeak.extensions.workflows.methods_run import WorkflowFunction
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
 _Seller = TypeVar("_Seller", bound=type)
 _SALE: Final = {"price": "PURCHASE", "fulfil": "PURCHASE", "refund": "CANCEL"}  # methods that these take part in
 
