@@ -421,7 +421,8 @@ def _report_missing(endpoints: Sequence[Endpoint], scopes: Scopes | None) -> Non
     lacking = [] if scopes is None else [each for each in endpoints if scopes.missing(each.required_scopes)]
     if scopes is not None and lacking:
         wanted = sorted({scope for each in lacking for scope in scopes.missing(each.required_scopes)})
-        options = " ".join(f"--scope {scope}" for scope in wanted[:8]) + (" ..." if len(wanted) > 8 else "")
+        options = shlex.join([word for scope in wanted[:8] for word in ("--scope", scope)])
+        options += " ..." if len(wanted) > 8 else ""
         click.echo(f"note: {len(lacking)} of {len(endpoints)} tools need more authority: --as NAME {options}", err=True)
 
 
