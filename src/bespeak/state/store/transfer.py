@@ -17,7 +17,7 @@ import msgspec
 from bespeak.errors import ConfigError
 from bespeak.state.store.commands.records import CountRecords, KindCount
 from bespeak.state.store.settings import MEMORY, POSTGRES, open_store, postgres_needed, resolved
-from bespeak.state.store.sql import CURRENT, SQLITE_WORDS, statements
+from bespeak.state.store.sql import CURRENT, SQLITE_WORDS, check_version, statements
 from bespeak.state.store.sqlite import read_with
 from bespeak.state.store.sqlite_file import connect, damage_of, explain, is_damage, version_of
 from bespeak.state.store.store import Command, Conflict, Result, Rows, Statement, Steps, Store, read_number
@@ -368,12 +368,7 @@ async def _examine_postgres(place: str) -> Examination:
     from bespeak.state.store.postgres_transaction import read  # noqa: PLC0415
 
     async with _connected(place) as (address, connection):
-        version = await version_in(address.name, connection)
-        if version > CURRENT:
-            raise ConfigError(
-                f"{address.name} was written by a newer bespeak (tables of version {version}; this one knows "
-                f"{CURRENT}). Use that release."
-            )
+        version = check_version(address.name, await version_in(address.name, connection), "database")
         size = (await connection.fetch(_POSTGRES_SIZE))[0][0]
         if version != CURRENT:
             return Examination(address.name, version, size)
