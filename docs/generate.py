@@ -35,10 +35,10 @@ from bespeak.documents.deployment.server_settings import A2aSettings, McpSetting
 from bespeak.extensions.messages import delivery, message, methods_broadcast, methods_send
 from bespeak.extensions.workflows.spec import MOST_COPIED
 from bespeak.faces.a2a.http import MOST_VALUES as A2A_VALUES
-from bespeak.faces.a2a.report import MOST_KEPT as A2A_KEPT
+from bespeak.faces.a2a.tasks import MOST_KEPT as A2A_KEPT
 from bespeak.faces.a2a.tasks import MOST_RUNNING as A2A_RUNNING
 from bespeak.faces.limits import MAX_BUFFERED, UNREAD_FACTOR, Timeouts
-from bespeak.faces.mcp import resources
+from bespeak.faces.mcp import catalog
 from bespeak.faces.mcp.results import LIFETIME as KEPT_LIFETIME
 from bespeak.faces.mcp.results import MOST_KEPT_CHARACTERS as KEPT_CHARACTERS
 from bespeak.faces.mcp.results import MOST_KEPT_RESULTS as KEPT_RESULTS
@@ -393,7 +393,7 @@ def limits_table() -> str:
         ),
         (
             "text of an MCP prompt, and of its task",
-            f"{resources._LONGEST:,} and {resources.LONGEST_TASK:,} characters",
+            f"{catalog._LONGEST:,} and {catalog.LONGEST_TASK:,} characters",
             "",
             "cut with a note; refused",
         ),

@@ -28,7 +28,7 @@ from bespeak.protocol.exchange.messages import Connection
 from bespeak.protocol.exchange.principal import ANONYMOUS
 from bespeak.runtime.identity.signer import Signer
 from bespeak.runtime.methods.query import Fetch, list_resources, read_resource
-from bespeak.runtime.publication import CandidateIndex
+from bespeak.runtime.route_table import CandidateIndex
 from bespeak.runtime.server import Server
 from bespeak.state.identity.settings import AuthSettings, SignedSettings
 from bespeak.state.store.settings import open_store

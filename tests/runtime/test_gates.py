@@ -500,7 +500,10 @@ def test_an_operators_own_inventory_is_discovery_with_its_own_scopes() -> None:
 
 JUDGING = (
     *(ROOT / "runtime" / "gates").glob("*.py"),
-    *(ROOT / "state" / "identity" / f"{name}.py" for name in ("api_keys", "authenticator", "bearer", "signed_request")),
+    *(
+        ROOT / "state" / "identity" / f"{name}.py"
+        for name in ("authenticator", "bearer", "credentials", "signed_request")
+    ),
 )
 
 

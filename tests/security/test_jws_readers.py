@@ -20,8 +20,7 @@ from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.state.audit.checkpoints import CHECKPOINT, BoundStream, Checkpoint, read_checkpoint
 from bespeak.state.audit.record import RecordPlace, parse_compact, place_of
 from bespeak.state.audit.trail import RECORD
-from bespeak.state.identity import artifact_signature, signed_document
-from bespeak.state.identity.artifact_signature import ArtifactStatement, verify_artifact
+from bespeak.state.identity import signed_document
 from bespeak.state.identity.bearer import BearerVerifier
 from bespeak.state.identity.credentials import Authenticated
 from bespeak.state.identity.delegation import Claims, read_token
@@ -29,7 +28,7 @@ from bespeak.state.identity.jwks import FileKeys
 from bespeak.state.identity.jws import PrivateKey, generate_key, key_id, public_jwk
 from bespeak.state.identity.key_files import check_signature, trusted
 from bespeak.state.identity.settings import TokenSettings
-from bespeak.state.identity.signed_document import SignedDocument, read_signed
+from bespeak.state.identity.signed_document import ArtifactStatement, SignedDocument, read_signed, verify_artifact
 from bespeak.state.identity.signed_request import SignedRequest, sign_request, verify_signed
 
 KEY = generate_key()
@@ -91,12 +90,12 @@ def readers(folder: Path) -> dict[str, Reader]:
             lambda token: isinstance(read_token(token, SERVER, lambda _: PUBLIC), Claims),
         ),
         "artifact": Reader(
-            header(artifact_signature.TYPE),
+            header(signed_document.ARTIFACT_TYPE),
             {"bespeak_artifact": {"statement": statement, "signed_at": "2026"}},
             lambda token: isinstance(verify_artifact(token, ArtifactStatement(**statement), KEYS), str),
         ),
         "document": Reader(
-            header(signed_document.TYPE),
+            header(signed_document.DOCUMENT_TYPE),
             {"agtp_signed": msgspec.to_builtins(document)},
             lambda token: isinstance(read_signed(token, KEYS), SignedDocument),
         ),

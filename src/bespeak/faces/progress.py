@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from contextvars import Token
 from typing import Final, TypeVar
 
 from bespeak.protocol.exchange.messages import ITEMS, PATIENCE, REPORT, Report
+from bespeak.runtime.concurrency import wait_at_most
 
 PATIENT: Final = 3600.0  # seconds for which a client that hears of progress waits
 INTERVAL: Final = 0.1  # seconds between two notifications
@@ -124,6 +124,4 @@ class Progress:
             except Exception:  # noqa: BLE001 - the client is gone, which ends the call in another way
                 self._ended.set()
                 return
-            with suppress(TimeoutError):
-                async with asyncio.timeout(INTERVAL):
-                    await self._ended.wait()
+            await wait_at_most(INTERVAL, self._ended)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from bespeak.errors import StoreError
-from bespeak.runtime.concurrency import cancel_tasks
+from bespeak.runtime.concurrency import cancel_tasks, wait_at_most
 from bespeak.state.store.commands.records import TOPIC, ClaimDue, NextDue, Record
 from bespeak.state.store.store import Command, Conflict, Store, level_of
 
@@ -174,11 +174,7 @@ class DueLoop:
                     self._begin(kind)
                 else:
                     wait = min(wait, seconds)
-            try:
-                async with asyncio.timeout(wait):
-                    await self._woken.wait()
-            except TimeoutError:
-                pass
+            await wait_at_most(wait, self._woken)
 
     def _begin(self, kind: str) -> None:
         def end(_: asyncio.Task[None]) -> None:
@@ -261,9 +257,7 @@ class ClaimLoop(ABC):
                 message = "could not claim %s; trying again in %g s: %s"
                 _logger.log(level_of(error), message, self._name, _DUE_PAUSE, error)
                 wait = _DUE_PAUSE
-            with suppress(TimeoutError):
-                async with asyncio.timeout(max(min(wait, self._lease / 3), 0.0)):
-                    await self._woken.wait()
+            await wait_at_most(max(min(wait, self._lease / 3), 0.0), self._woken)
 
 
 def log_failure(task: asyncio.Task[None], record_id: str) -> None:

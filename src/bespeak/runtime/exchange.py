@@ -132,8 +132,7 @@ def access_log() -> tuple[Subscriber, ...]:
 
 
 def log_exchange(exchange: Exchange) -> None:
-    routed = exchange.call.route is not None
-    asked = None if routed else AskedPath(exchange.call.path)
+    asked = AskedPath(exchange.call.path) if exchange.call.route is None else None
     _log(exchange.particulars, exchange.caller, exchange.response.code, exchange.seconds, asked)
 
 

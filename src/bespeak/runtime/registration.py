@@ -36,10 +36,9 @@ from bespeak.runtime.functions.needs import is_async
 from bespeak.runtime.functions.signature import function_name
 from bespeak.runtime.identity.agents import Agents
 from bespeak.runtime.identity.signer import Signer
-from bespeak.runtime.publication import Publication
 from bespeak.runtime.rate import unused_limits
 from bespeak.runtime.route import Route, Shaping, endpoint_advisories, plan_coercions
-from bespeak.runtime.route_table import Redirects, Router, RouteTable
+from bespeak.runtime.route_table import Publication, Redirects, Router, RouteTable
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:

@@ -119,7 +119,7 @@ class Server:
             from bespeak.state.identity.authenticator import Authenticator  # noqa: PLC0415 - open mode needs no cryptography
 
             if "key" in auth.modes:
-                from bespeak.state.identity.api_keys import ApiKeys  # noqa: PLC0415 - few servers have keys
+                from bespeak.state.identity.credentials import ApiKeys  # noqa: PLC0415 - few servers have keys
 
                 self.agents.keys = ApiKeys()
                 self.agents.keys.reload = self.agents.refresh

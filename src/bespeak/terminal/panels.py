@@ -6,6 +6,7 @@ A panel shows blocks, which are JSON. Texts in them are data: whoever shows them
 from __future__ import annotations
 
 import secrets
+import shlex
 import time
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -221,6 +222,11 @@ def facts(title: str, command: str = "", **named: Any) -> Facts:
 def text(title: str, content: str, command: str = "") -> Text:
     more = f"\n… and {len(content) - _LONGEST_TEXT:,} characters" if len(content) > _LONGEST_TEXT else ""
     return Text(title, "\n".join(map(printable, content[:_LONGEST_TEXT].split("\n"))) + more, command)
+
+
+def shell(*words: str) -> str:
+    """Write a command of bespeak with words that agents or links have chosen: quoted, because people paste it."""
+    return shlex.join(("bespeak", *words))
 
 
 def json_text(title: str, value: Any, command: str = "") -> Text:

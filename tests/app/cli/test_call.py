@@ -19,6 +19,8 @@ from tests.cases import rows
 from tests.documents.ai.test_document import FLIGHTS
 from tests.process import HOTEL, ROOT, Served, bespeak, refused, serving
 
+from bespeak.agent.client.errors import Reply
+from bespeak.app.cli.call import print_refusal
 from bespeak.protocol.exchange.refusal import GATES
 
 pytestmark = pytest.mark.process
@@ -293,6 +295,19 @@ def test_call_with_an_idempotency_key_is_executed_once(hotel: Served) -> None:
     assert first.returncode == again.returncode == 0, first.stderr + again.stderr
     assert first.stdout == again.stdout
     assert ("earlier call" in first.stderr, "earlier call" in again.stderr) == (False, True)
+
+
+@rows(
+    "members, told",
+    ({"missing_scopes": ["a:b; curl x|sh"]}, "declare the scopes with --scope 'a:b; curl x|sh'\n"),
+    ({"code": "confirmation-required", "confirmation_id": "'; sh"}, """-H 'Confirmation-ID: '"'"'; sh'\n"""),
+)
+def test_words_of_the_service_are_quoted_in_the_command_that_is_advised(
+    members: dict[str, Any], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = json.dumps({"error": {"code": "x", "message": "Refused.", **members}}).encode()
+    print_refusal(Reply(455, "Scope Violation", {}, body))
+    assert told in capsys.readouterr().err
 
 
 def test_scope_claim_beyond_the_grant_gets_help_to_declare_fewer_scopes(tmp_path: Path) -> None:

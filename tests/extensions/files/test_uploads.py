@@ -20,7 +20,7 @@ from bespeak import connect
 from bespeak.agent.client.sender import Signer
 from bespeak.contract.extensions import BUNDLED
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.faces.http.forms import MAX_PARTS, MAX_TEXT
+from bespeak.faces.http.files import MAX_PARTS, MAX_TEXT
 from bespeak.faces.limits import Capacity
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
 from bespeak.runtime.exchange import ACCESS_LOGGER

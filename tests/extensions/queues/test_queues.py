@@ -16,8 +16,10 @@ from tests.queues import ended, queue_of, submitted
 from tests.service import AGENT, build, make_endpoint
 from tests.stateful import audited_backend, keeping
 
-from bespeak import App, Context, ContractError, Refusal
+from bespeak import App, Context, ContractError, EntityChange, Refusal
+from bespeak.app.server.assembly import list_builtins
 from bespeak.contract.agent import Agent
+from bespeak.contract.endpoint import Impact
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.extensions.messages.store import PutInChannel
@@ -384,3 +386,23 @@ def test_options_out_of_bounds_are_refused_where_they_are_declared() -> None:
         app.queue("invoices", concurrency=0)(bill)
     app.queue("invoices")(bill)
     assert [one.name for one in app.service().participants] == ["invoices"]
+
+
+def test_submit_and_connect_cannot_be_undone_if_what_they_lead_to_cannot() -> None:
+    def impacts(impact: Impact) -> dict[str, str]:
+        app = App("Desk", server_id="desk.example", methods=("SUBMIT", "CONNECT", "REGISTER"))
+        app.queue("invoices", impact=impact)(bill)
+
+        @app.channel("ledger", impact=impact)
+        def sink(row: dict[str, Any]) -> None:
+            """Write a row into the ledger."""
+
+        @app.entity("guest", model=dict[str, str])
+        def changed(change: EntityChange) -> None:
+            """Note the guest."""
+
+        built = list_builtins(app.service(), stored=True)
+        return {one.method: one.semantic.impact for one in built if one.method in ("SUBMIT", "CONNECT", "REGISTER")}
+
+    assert impacts("reversible") == {"SUBMIT": "reversible", "CONNECT": "reversible", "REGISTER": "reversible"}
+    assert impacts("irreversible") == {"SUBMIT": "irreversible", "CONNECT": "irreversible", "REGISTER": "reversible"}

@@ -40,8 +40,8 @@ from bespeak.extensions.semantics.store import (
     compress,
 )
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.state.identity.artifact_signature import ArtifactStatement, sign_artifact
 from bespeak.state.identity.jws import PrivateKey, generate_key, key_id, public_jwk
+from bespeak.state.identity.signed_document import ArtifactStatement, sign_artifact
 from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 

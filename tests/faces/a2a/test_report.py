@@ -11,7 +11,7 @@ from tests.cases import rows
 from tests.faces.a2a.agent import error, output, state, words
 from tests.service import echo, make_endpoint
 
-from bespeak.faces.a2a import report
+from bespeak.faces.a2a import tasks
 from bespeak.faces.a2a.skills import Skill, Skills
 from bespeak.protocol.exchange.refusal import Outcome
 from bespeak.state.store.commands.a2a_tasks import FINISHED, WAITING, WORKING
@@ -24,7 +24,7 @@ def skill() -> Skill:
 
 
 def task() -> Task:
-    return report.new_task(SENT, skill())
+    return tasks.new_task(SENT, skill())
 
 
 def test_a_task_remembers_a_bounded_history_and_the_words_of_earlier_states() -> None:
@@ -32,15 +32,15 @@ def test_a_task_remembers_a_bounded_history_and_the_words_of_earlier_states() ->
     assert (made.context_id, made.metadata["skill"]) == ("talk", "find_rooms")
     assert [(each.message_id, each.task_id) for each in made.history] == [("m", made.id)]
     for number in range(50):
-        report.remember(made, Message(message_id=str(number), role=Role.ROLE_USER, parts=[Part(text="x")]))
-    report.remember(made, Message(message_id="long", role=Role.ROLE_USER, parts=[Part(text="x" * 100_000)]))
+        tasks.remember(made, Message(message_id=str(number), role=Role.ROLE_USER, parts=[Part(text="x")]))
+    tasks.remember(made, Message(message_id="long", role=Role.ROLE_USER, parts=[Part(text="x" * 100_000)]))
     assert [each.message_id for each in made.history] == [str(number) for number in range(30, 50)]
     made = task()
-    report.require_input(made, skill(), Outcome(422, error={"code": "c", "message": "Wrong."}))
+    tasks.require_input(made, skill(), Outcome(422, error={"code": "c", "message": "Wrong."}))
     (data,) = get_data_parts(made.status.message.parts)
     assert (state(made), data["skill"]["id"]) == ("input_required", "find_rooms")
-    report.tell(made, report.TaskState.TASK_STATE_WORKING)
-    assert report.stage_of(made) == WORKING
+    tasks.tell(made, tasks.TaskState.TASK_STATE_WORKING)
+    assert tasks.stage_of(made) == WORKING
     assert made.history[-1].parts[0].text.startswith("Wrong.")
 
 
@@ -53,7 +53,7 @@ def test_a_task_remembers_a_bounded_history_and_the_words_of_earlier_states() ->
 )
 def test_an_output_is_an_artifact(output_: Any, expected: Any) -> None:
     made = task()
-    report.complete(made, Outcome(200, output_), as_text=False)
+    tasks.complete(made, Outcome(200, output_), as_text=False)
     assert (state(made), output(made)) == ("completed", expected)
 
 
@@ -61,9 +61,9 @@ def test_an_output_is_an_artifact(output_: Any, expected: Any) -> None:
 def test_mapped_call_is_noted_in_the_metadata(outcome: Outcome) -> None:
     made = task()
     if outcome.ok:
-        report.complete(made, outcome, as_text=False)
+        tasks.complete(made, outcome, as_text=False)
     else:
-        report.refuse(made, skill(), outcome)
+        tasks.refuse(made, skill(), outcome)
     assert made.metadata["semantic_mapping"] == "m"
 
 
@@ -72,21 +72,21 @@ def test_outputs_that_no_data_part_can_hold_are_texts() -> None:
     for _ in range(150):
         deep = [deep]
     made = task()
-    report.complete(made, Outcome(200, deep), as_text=False)
+    tasks.complete(made, Outcome(200, deep), as_text=False)
     assert made.artifacts[0].parts[0].text.startswith("[[[")
     made = task()
-    report.complete(made, Outcome(200, [1] * 10_001), as_text=False)
+    tasks.complete(made, Outcome(200, [1] * 10_001), as_text=False)
     assert made.artifacts[0].parts[0].text.startswith("[1,1,")
     assert made.artifacts[0].parts[0].media_type == "application/json"
 
 
 def test_a_deprecation_is_told_and_a_large_output_is_not_kept() -> None:
     made = task()
-    report.complete(made, Outcome(200, {}, warning="deprecated; successor=QUERY"), as_text=False)
+    tasks.complete(made, Outcome(200, {}, warning="deprecated; successor=QUERY"), as_text=False)
     assert words(made) == "deprecated; successor=QUERY"
     made = task()
-    report.complete(made, Outcome(200, {"x": "y" * report.MOST_KEPT}), as_text=False)
-    kept = report.bounded(made)
+    tasks.complete(made, Outcome(200, {"x": "y" * tasks.MOST_KEPT}), as_text=False)
+    kept = tasks.bounded(made)
     assert len(made.artifacts) == 1
     assert (len(kept.artifacts), state(kept)) == (0, "completed")
     assert "not kept" in words(kept)
@@ -105,6 +105,6 @@ def test_a_deprecation_is_told_and_a_large_output_is_not_kept() -> None:
 )
 def test_a_refusal_leaves_a_state_that_says_what_is_left_to_do(status: int, expected: str, stage: str) -> None:
     made = task()
-    report.refuse(made, skill(), Outcome(status, error={"code": "c", "message": "No.", "digest": "x"}))
-    assert (state(made), report.stage_of(made)) == (expected, stage)
+    tasks.refuse(made, skill(), Outcome(status, error={"code": "c", "message": "No.", "digest": "x"}))
+    assert (state(made), tasks.stage_of(made)) == (expected, stage)
     assert (words(made), sorted(error(made))) == (f"No. {error(made)['remedy']}", ["code", "message", "remedy"])

@@ -17,9 +17,8 @@ from tests.service import echo, make_endpoint
 
 from bespeak.errors import StoreUnavailableError
 from bespeak.faces.a2a import tasks as module
-from bespeak.faces.a2a.report import new_task, tell
 from bespeak.faces.a2a.skills import Skills
-from bespeak.faces.a2a.tasks import Held, SkillTasks, TaskChange
+from bespeak.faces.a2a.tasks import Held, SkillTasks, TaskChange, new_task, tell
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.store.commands.a2a_tasks import FINISHED, WORKING, ReadTask
 from bespeak.state.store.settings import open_store

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { NOBODY, applyRemedy, missingScopes, readCall, readProgress, workOf, writeCall } from "../../../src/bespeak/faces/console/static/app/lib/call.js";
-import { deriveAgent, fillPath, literal, quote, writeCopies } from "../../../src/bespeak/faces/console/static/app/lib/copy.js";
+import { deriveAgent, fillKey, fillPath, literal, quote, writeCopies } from "../../../src/bespeak/faces/console/static/app/lib/copy.js";
 
 const SESSION = { agtp: "agtp://127.0.0.1:4480", http: "http://127.0.0.1:8080", mcp: true };
 
@@ -49,6 +49,7 @@ test("a call can be copied in every way, and no credential is in it", () => {
 
 test("texts are quoted for the shell and for Python", () => {
   assert.equal(quote("a'; rm -rf $HOME"), `'a'"'"'; rm -rf $HOME'`);
+  assert.equal(fillKey("bespeak queues show KEY", "$&; curl x|sh"), "bespeak queues show '$&; curl x|sh'");
   assert.equal(literal({ a: [true, null, 1.5], "b'": "\n" }), `{"a": [True, None, 1.5], "b'": "\\n"}`);
   assert.deepEqual(fillPath("/a/{x}", { x: "../b" }), ["/a/..%2Fb", {}]);
 });

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.contract.schema.file_schema import FileField
-from bespeak.faces.http.forms import FormReader
+from bespeak.faces.http.files import FormReader
 from bespeak.protocol.exchange.messages import Malformed
 
 FIELDS = {"one": FileField(70_000), "many": FileField(1000, many=3)}

@@ -9,8 +9,7 @@ import pytest
 from tests.cases import rows
 
 from bespeak.faces.http.asgi import HttpResponse, Message, call_application, send_response
-from bespeak.faces.http.face import Origins
-from bespeak.faces.http.guard import METADATA, Guard, replayed
+from bespeak.faces.http.face import METADATA, Guard, Origins, replayed
 from bespeak.faces.http.site import Page
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.wire.messages import Limits

@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,8 @@ from bespeak.contract.limits import Rate, RateLimits
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.faces.http.asgi import HttpResponse, Message
-from bespeak.faces.http.face import Origins
-from bespeak.faces.http.guard import Guard
-from bespeak.faces.mcp.lane import TokenProgress
+from bespeak.faces.http.face import Guard, Origins
+from bespeak.faces.mcp.http import TokenProgress
 from bespeak.faces.mcp.sessions import PendingAnswer
 from bespeak.protocol.exchange.messages import REPORT
 
@@ -88,18 +88,24 @@ def serve_every_host(patch: pytest.MonkeyPatch, services: Pair) -> None:
     patch.setattr(services.fast.mcp._lane, "_guard", Guard(origins=Origins()))
 
 
+def challenge_nobody(patch: pytest.MonkeyPatch, services: Pair) -> None:
+    guard = copy(services.fast.mcp._lane._guard)
+    guard.challenges = False
+    patch.setattr(services.fast.mcp._lane, "_guard", guard)
+
+
 @rows(
     "tokens, break_lane, mutation",
-    pytest.param(False, replacing("lane.accepts_both", always(True)), "change_header", id="media types"),
+    pytest.param(False, replacing("http.accepts_both", always(True)), "change_header", id="media types"),
     pytest.param(False, join_headers, "split_accept", id="repeated headers"),
     pytest.param(False, serve_every_host, "change_header", id="hosts and origins"),
-    pytest.param(False, replacing("lane._is_valid_envelope", always(True)), "change_envelope", id="envelopes"),
-    pytest.param(False, replacing("lane._are_valid_arguments", always(True)), "change_argument", id="arguments"),
+    pytest.param(False, replacing("http._is_valid_envelope", always(True)), "change_envelope", id="envelopes"),
+    pytest.param(False, replacing("http._are_valid_arguments", always(True)), "change_argument", id="arguments"),
     pytest.param(False, ask_nobody, "change_tool", id="questions"),
-    pytest.param(False, replacing("lane.passed", always({})), "change_tool", id="credentials"),
-    pytest.param(True, replacing("lane.judge", always(None)), "change_tool", id="challenges"),
-    pytest.param(False, replacing("lane.IDEMPOTENCY_KEY", "x"), "change_envelope", id="idempotency keys"),
-    pytest.param(False, replacing("lane.FastLane._write", always(b'{"content": []}')), "change_id", id="results"),
+    pytest.param(False, replacing("http.passed", always({})), "change_tool", id="credentials"),
+    pytest.param(True, challenge_nobody, "change_tool", id="challenges"),
+    pytest.param(False, replacing("http.IDEMPOTENCY_KEY", "x"), "change_envelope", id="idempotency keys"),
+    pytest.param(False, replacing("http.FastLane._write", always(b'{"content": []}')), "change_id", id="results"),
 )
 def test_broken_lane_is_found(tokens: bool, break_lane: Break, mutation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     choose = random.Random(1)

@@ -12,8 +12,8 @@ from tests.faces.mcp.mutated_requests import CAPABILITIES, CLIENT, KEY, LEVEL, V
 from tests.faces.mcp.tools import modern
 from tests.service import build
 
-from bespeak.faces.mcp import lane
-from bespeak.faces.mcp.lane import PlainRequest, accepts, accepts_both, read_plain
+from bespeak.faces.mcp import http
+from bespeak.faces.mcp.http import PlainRequest, accepts, accepts_both, read_plain
 from bespeak.faces.mcp.sessions import ClientMessage, InvalidMessage, McpSession, read_message
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.runtime.call import Call
@@ -65,7 +65,7 @@ def test_envelopes_are_absent_in_earlier_revisions_and_few_are_remembered() -> N
         found = read_plain(call({CLIENT: {"name": "n", "version": str(number)}}))
         assert found is not None
         assert accepts(found.envelope)
-    assert lane._is_valid_envelope.cache_info().currsize <= 256
+    assert http._is_valid_envelope.cache_info().currsize <= 256
 
 
 @rows(

@@ -16,7 +16,7 @@ from bespeak.contract.endpoint import Deprecation, Endpoint
 from bespeak.contract.handler import McpServer, McpTool
 from bespeak.contract.mcp_tool import make_tools
 from bespeak.errors import BespeakError
-from bespeak.faces.mcp.resources import NamespacePrompt, Offers, make_prompts
+from bespeak.faces.mcp.catalog import NamespacePrompt, Offers, make_prompts
 
 pytestmark = pytest.mark.anyio
 MANIFEST, AGIS, LINT = (f"bespeak://rooms.example/{name}" for name in ("manifest", "agis", "lint"))

@@ -22,7 +22,7 @@ from bespeak.protocol.exchange.principal import Principal, Scopes
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.identity.signer import Signer
-from bespeak.state.identity.api_keys import NewKey, make_key
+from bespeak.state.identity.credentials import NewKey, make_key
 from bespeak.state.identity.jws import generate_key
 from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.commands.agents import AddApiKey, RevokeApiKey

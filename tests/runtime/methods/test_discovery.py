@@ -29,7 +29,7 @@ from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.identity.agents import Agents
-from bespeak.runtime.publication import Publication
+from bespeak.runtime.route_table import Publication
 from bespeak.state.identity.authenticator import Authenticator
 from bespeak.state.identity.credentials import Authenticated
 from bespeak.state.identity.jws import generate_key, key_id, parse_jwk, public_jwk

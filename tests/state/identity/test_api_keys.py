@@ -13,8 +13,7 @@ from tests.cases import rows
 from tests.state.identity.issuer import Clock
 
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.state.identity.api_keys import USE_EVERY, ApiKeys, NewKey, make_key
-from bespeak.state.identity.credentials import Authenticated, Outdated
+from bespeak.state.identity.credentials import USE_EVERY, ApiKeys, Authenticated, NewKey, Outdated, make_key
 from bespeak.state.store.commands.agents import AddApiKey, ListApiKeys, RevokeApiKey
 from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store

@@ -45,7 +45,7 @@ def test_issued_record_is_valid_and_gives_its_id() -> None:
 
 @pytest.mark.requirement("CORE-7.2-1")
 def test_a_record_has_the_fields_of_both_forms_and_no_private_key() -> None:
-    record = issued(public_key=AGENT.as_dict(private=True), more={"org_domain": "library.example"}).document
+    record = issued(public_key=AGENT.as_dict(private=True), org_domain="library.example").document
     assert {"owner", "scope", "trust_tier", "verification_path", "archetype", "governance_zone"} <= set(record)
     assert {"issued_at", "signature", "issuer_public_key"} <= set(record)
     assert {"agtp_genesis_version", "name", "owner_id", "principal_id", "agent_public_key", "issuer"} <= set(record)
@@ -83,7 +83,7 @@ def test_each_archetype_of_the_draft_can_be_issued(archetype: str) -> None:
 
 @pytest.mark.requirement("CORE-7.2-4")
 def test_a_verified_record_is_issued_with_its_proof() -> None:
-    genesis = issued(trust_tier=1, verification_path="log-anchored", more={"log_inclusion_proof": "p"})
+    genesis = issued(trust_tier=1, verification_path="log-anchored", log_inclusion_proof="p")
     assert (genesis.trust_tier, genesis.document["log_inclusion_proof"]) == (1, "p")
 
 

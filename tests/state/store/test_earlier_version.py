@@ -56,7 +56,7 @@ async def rows(store: Store, wanted: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
 
     def take(table: str, page: Any) -> bool:
-        names = [column.name for column in shapes()[table].columns]
+        names = shapes()[table].columns
         found.extend(dict(zip(names, row, strict=True)) for row in page if table == wanted)
         return True
 

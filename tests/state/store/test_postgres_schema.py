@@ -54,7 +54,7 @@ async def test_a_new_database_gets_all_tables_in_their_own_schema_once(postgres_
         tables[table] = (*tables.get(table, ()), column)
     assert tables.pop("version") == ("version",)
     assert tables.pop("resources_text") == ("position", "words")  # an index, which is made again from what it indexes
-    assert tables == {name: tuple(column.name for column in shape.columns) for name, shape in shapes().items()}
+    assert tables == {name: shape.columns for name, shape in shapes().items()}
     assert await rows(postgres_dsn, "SELECT version FROM bespeak.version") == [(CURRENT,)]
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from bespeak.state.store.sql import POSTGRES_WORDS, migrations, statements
-from bespeak.state.store.transfer import Column, TableShape, shapes
+from bespeak.state.store.transfer import shapes
 
 
 def test_columns_kinds_and_keys_are_those_of_the_migrations() -> None:
-    assert shapes()["nonces"] == TableShape(
-        "nonces",
-        (Column("kind", "text", True), Column("value", "text", True), Column("expires", "real", True)),
-        ("kind", "value"),
-    )
-    answer = next(column for column in shapes()["idempotency"].columns if column.name == "answer")
-    assert answer == Column("answer", "blob", False)
+    nonces = shapes()["nonces"]
+    assert (nonces.columns, nonces.key) == (("kind", "value", "expires"), ("kind", "value"))
+    row = msgspec.convert({"kind": "k", "value": "v", "expires": 1}, nonces.row)
+    assert msgspec.structs.astuple(row) == ("k", "v", 1.0)
+    answer = shapes()["idempotency"].row.__annotations__["answer"]
+    assert [msgspec.convert(value, answer) for value in ("AA==", None)] == [b"\0", None]
 
 
 def test_rows_that_the_database_numbers_and_rows_that_expire_are_known() -> None:
@@ -35,4 +35,4 @@ def test_every_created_table_has_a_shape_and_no_placeholder_is_unused() -> None:
 def test_columns_of_a_key_are_in_its_order(name: str) -> None:
     shape = shapes()[name]
     assert shape.key
-    assert tuple(column.name for column in shape.columns if column.name in shape.key) == shape.key
+    assert tuple(column for column in shape.columns if column in shape.key) == shape.key

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from bespeak.extensions.workflows.methods_run import WorkflowFunction
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
 _Seller = TypeVar("_Seller", bound=type)
 _SALE: Final = {"price": "PURCHASE", "fulfil": "PURCHASE", "refund": "CANCEL"}  # methods that these take part in
 
@@ -76,6 +74,7 @@ class Participation:
         and the Idempotency-Key in `context.request.headers` is the same in every attempt. An exception is tried again
         after a growing pause, up to `retries` times; a Refusal is final.
 
+        - `impact` is what an item does. SUBMIT has the worst one of all queues.
         - `concurrency` is the number of items that one process works on at the same time.
         - `lease` is the number of seconds after which another process takes over the item of one that has died.
         - `scopes` are those that an agent needs to use the queue.
@@ -330,6 +329,7 @@ class Participation:
         Idempotency-Key in `context.request.headers` is the same in every attempt. A Refusal leaves the item out, any
         other exception is tried again.
 
+        - `impact` is what an item does to a sink. CONNECT has the worst one of all sinks.
         - `scopes` are those that an agent needs to connect it.
         """
 

@@ -23,7 +23,7 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import Scopes, derived_id, is_canonical_id, is_scope_token
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.identity.agent_json import parse_agent
-from bespeak.state.identity.api_keys import make_key
+from bespeak.state.identity.credentials import make_key
 from bespeak.state.store.commands.agents import (
     RETIRED,
     AddApiKey,
@@ -128,9 +128,8 @@ def _make(
         raise click.UsageError("Give either --key or --new-key.")
     issuer = issuer_of(target, issuer_key)
     own = generate_key() if new_key is not None else read_key(key) if key is not None else None
-    public_key = public_jwk(own) if own is not None else None
-    issued_at = write_instant(time.time())
-    made = enrol(issuer, name=name, description=description, scopes=scopes, public_key=public_key, issued_at=issued_at)
+    public_key, issued_at = public_jwk(own) if own is not None else None, write_instant(time.time())
+    made = enrol(issuer, public_key, name=name, description=description, scopes=scopes, issued_at=issued_at)
     if isinstance(made, Refused):
         raise CommandFailedError(made.message)
     text = msgspec.json.encode(made).decode()
@@ -356,41 +355,27 @@ def read_key(path: Path) -> OKPKey:
 
 
 def enrol(
-    issuer: Issuer,
-    *,
-    name: str,
-    description: str,
-    scopes: Sequence[str],
-    public_key: Mapping[str, str] | None,
-    issued_at: str,
+    issuer: Issuer, public_key: Mapping[str, str] | None, *, description: str, scopes: Sequence[str], **members: str
 ) -> dict[str, Any] | Refused:
-    """Create the identity document of a new agent, including its Genesis."""
+    """Create the identity document of a new agent, including its Genesis; `members` are `name` and `issued_at`."""
     from bespeak.state.identity.genesis import issue_genesis  # noqa: PLC0415 - loads cryptography
     from bespeak.state.identity.jws import PrivateKey  # noqa: PLC0415
 
     key = issuer.key.private_key
     assert isinstance(key, PrivateKey)
-    genesis = issue_genesis(
-        name=name,
-        owner=issuer.operator,
-        issuer=issuer.server_id,
-        key=key,
-        issued_at=issued_at,
-        scopes=scopes,
-        public_key=public_key,
-    )
+    about = {**members, "owner": issuer.operator, "issuer": issuer.server_id}
+    genesis = issue_genesis(key, scopes=scopes, public_key=public_key, **about)
     if isinstance(genesis, Refused):
         return genesis
     return {
         "agent_id": genesis.agent_id,
-        "name": name,
+        **members,
         "description": description,
         "principal": issuer.operator,
         "principal_id": genesis.principal_id,
         "owner_id": genesis.owner_id,
         "issuer": f"agtp://{issuer.server_id}",
-        "issued_at": issued_at,
-        "updated_at": issued_at,
+        "updated_at": members["issued_at"],
         "scopes_accepted": sorted(set(scopes)),
         "trust_tier": genesis.trust_tier,
         "verification_path": genesis.verification_path,

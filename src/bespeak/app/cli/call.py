@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import binascii
 import logging
+import shlex
 import sys
 from base64 import b64decode
 from collections.abc import AsyncGenerator, Iterator, Mapping
@@ -313,7 +314,8 @@ def print_refusal(reply: Reply) -> None:
         aside.print(line(f"details: {msgspec.json.encode(error.details).decode()}"))
     missing = error.members.get("missing_scopes")
     if isinstance(missing, list):
-        aside.print(line(f"help: declare the scopes with {' '.join(f'--scope {scope}' for scope in missing)}"))
+        scopes = [word for scope in missing for word in ("--scope", str(scope))]
+        aside.print(line(f"help: declare the scopes with {shlex.join(scopes)}"))
     elif error.code == "scope-claim-invalid":
         aside.print(line("help: declare fewer scopes with --scope, or omit it to use all granted scopes"))
     elif error.members.get("type") == "scope-required":
@@ -323,7 +325,7 @@ def print_refusal(reply: Reply) -> None:
     elif error.members.get("type") == "credentials-missing":
         aside.print(line("help: identify the agent with --as NAME or --agent-id, and declare scopes with --scope"))
     elif error.code == "confirmation-required" and isinstance(given := error.members.get("confirmation_id"), str):
-        aside.print(line(f"help: after confirmation, call again with -H 'Confirmation-ID: {given}'"))
+        aside.print(line(f"help: after confirmation, call again with -H {shlex.quote(f'Confirmation-ID: {given}')}"))
 
 
 _MOST_TEXT: Final = 64 << 20  # bytes of a file that is sent as a text
@@ -444,8 +446,9 @@ async def follow(client: ServiceClient, service: str, reply: Reply, headers: Map
     try:
         return Ended(await _ask(client, target, headers), followed=True)
     except asyncio.CancelledError:  # Ctrl-C
-        hint = f"It goes on. See it with: bespeak call {service} CHECK / target={target}"
-        console(stderr=True).print(line(hint))
+        # Quoted: the service has chosen the target.
+        hint = shlex.join(("bespeak", "call", service, "CHECK", "/", f"target={target}"))
+        console(stderr=True).print(line(f"It goes on. See it with: {hint}"))
         raise
 
 

@@ -25,7 +25,7 @@ _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 _OWN: Final = (
     # Name, module and attribute of each command, its section, and its summary.
     ("serve", "serve:serve", "Run a service", "Serve a contract over AGTP and HTTP."),
-    ("console", "console:console", "Run a service", "Serve a contract with a page to try and watch it."),
+    ("console", "serve:console", "Run a service", "Serve a contract with a page to try and watch it."),
     ("mcp", "mcp:mcp", "Run a service", "Serve the endpoints of a service as MCP tools."),
     ("agents", "agents:agents", "Run a service", "Register, list, suspend and revoke agents."),
     ("keys", "keys:keys", "Run a service", "Create, show and rotate signing keys and API keys."),

@@ -11,7 +11,7 @@ import shlex
 import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -42,6 +42,7 @@ from bespeak.errors import ConfigError
 from bespeak.protocol.address import is_web, split_url
 from bespeak.protocol.exchange.principal import Scopes, derived_id
 from bespeak.protocol.exchange.refusal import Fault
+from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.state.store.settings import DEFAULT_FILE, MEMORY, POSTGRES, CaseSettings, has_password, open_store
 from bespeak.state.store.store import Store
 from bespeak.terminal import CommandFailedError, repeatable_option
@@ -387,7 +388,7 @@ async def _serve(
             wrong = tools.catalog.missing[0][:80]
             raise click.UsageError(f"no endpoint is in the namespace {wrong!r}; there are {there}")
         watching = asyncio.create_task(tools.watch(_LOCAL_INTERVAL if target else _REMOTE_INTERVAL))
-        stack.push_async_callback(_cancel, watching)
+        stack.push_async_callback(cancel_tasks, watching)
         await serve_stdio(tools.server, wire, stop_on_signals())
     # Threads may wait for the client or for the service, and nothing can interrupt them.
     sys.stderr.flush()
@@ -420,7 +421,8 @@ def _report_missing(endpoints: Sequence[Endpoint], scopes: Scopes | None) -> Non
     lacking = [] if scopes is None else [each for each in endpoints if scopes.missing(each.required_scopes)]
     if scopes is not None and lacking:
         wanted = sorted({scope for each in lacking for scope in scopes.missing(each.required_scopes)})
-        options = " ".join(f"--scope {scope}" for scope in wanted[:8]) + (" ..." if len(wanted) > 8 else "")
+        options = shlex.join([word for scope in wanted[:8] for word in ("--scope", scope)])
+        options += " ..." if len(wanted) > 8 else ""
         click.echo(f"note: {len(lacking)} of {len(endpoints)} tools need more authority: --as NAME {options}", err=True)
 
 
@@ -430,9 +432,3 @@ def _acceptance(service: str, override: str | None, store: Store) -> str | None:
         return None
     chosen = "" if override is None else f" --store {shlex.quote(override)}"
     return f"bespeak cases accept {{case}} {shlex.quote(service)}{chosen}"
-
-
-async def _cancel(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task

@@ -17,20 +17,27 @@ import msgspec
 from bespeak.app.server.http_pages import PublishedFace, Publishing, list_faces, reach_of
 from bespeak.app.server.linting import lint_served
 from bespeak.app.server.settings import HttpAssembly, Settings
+from bespeak.checks.evolution.comparison import compare, read_contract
+from bespeak.contract.confirmation import needs_confirmation
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint_names import tool_names
+from bespeak.contract.http_route import http_route
+from bespeak.contract.schema.view import sample
+from bespeak.documents.projections.reference.calls import Reach, write_calls
 from bespeak.errors import ContractError
 from bespeak.faces import console
-from bespeak.faces.console.application import PATH, Access, ConsoleApplication, View, Visit
-from bespeak.faces.console.contract import compare_with, describe_endpoint, list_endpoints, show_catalog
+from bespeak.faces.console.application import PATH, Access, ConsoleApplication, Live, View, Visit
 from bespeak.faces.console.exchanges import Asked, make_exchange
-from bespeak.faces.console.live import Live
 from bespeak.faces.console.panels import Work
 from bespeak.faces.http.asgi import Application
 from bespeak.faces.http.dispatched import DispatchBackend
 from bespeak.faces.http.face import Origins
 from bespeak.faces.http.site import Page
 from bespeak.protocol import status
+from bespeak.protocol.exchange.principal import ANONYMOUS
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.route_table import RouteTable
+from bespeak.terminal import panels
 
 _FILES: Final = Path(console.__file__).with_name("static")
 _BYTES_PER_TOKEN: Final = 4  # a usual mean of English and JSON
@@ -83,7 +90,7 @@ class _Views:
         self._publishing = publishing
         self._settings = settings
         self._access = access
-        self._work = Work(self._server)
+        self._work = Work(self._server, access)
         self._made: tuple[RouteTable, asyncio.Future[dict[str, tuple[PublishedFace, bytes]]]] | None = None
         self._linting: asyncio.Future[dict[str, Any]] | None = None
 
@@ -93,7 +100,7 @@ class _Views:
             "endpoints": View(self._endpoints),
             "endpoint": View(self._endpoint),
             "exchange": View(self._exchange, acts=True),
-            "panel": View(self._panel, change=self._act),
+            "panel": View(self._work.show, change=self._work.act),
             "contract": View(self._contract),
             "face": View(self._face),
             "lint": View(self._lint),
@@ -160,12 +167,6 @@ class _Views:
             return Refused(status.BAD_REQUEST, "not-a-contract", message, {"findings": findings})
         return {**report, "command": "bespeak diff OTHER TARGET --json"}
 
-    async def _panel(self, visit: Visit) -> Any:
-        return await self._work.show(visit.given, self._access.rights(visit.caller), visit.caller)
-
-    async def _act(self, visit: Visit) -> Any:
-        return await self._work.act(visit.given, self._access.rights(visit.caller), visit.caller)
-
     async def _session(self, visit: Visit) -> Mapping[str, Any]:
         routes = self._server.routes
         identity = routes.service.identity
@@ -189,14 +190,24 @@ class _Views:
         }
 
     async def _endpoints(self, _: Visit) -> list[Any]:
-        return list_endpoints(self._server.routes)
+        """Return a row for each endpoint that can be called, the operator's own first."""
+        endpoints = self._server.routes.endpoints.values()
+        return [
+            (
+                *(one.method, one.path, one.semantic.intent or one.description, one.semantic.impact),
+                *(one.namespace or "", one.deprecated is not None, one.internal, one.is_basic, one.required_scopes),
+            )
+            for one in sorted(endpoints, key=lambda one: (one.is_basic, one.path, one.method))
+        ]
 
     async def _endpoint(self, visit: Visit) -> Mapping[str, Any] | Refused:
         method, path = visit.given.get("method", ""), visit.given.get("path", "")
-        reach = reach_of(self._server.routes, self._assembly.web, self._publishing)
-        found = describe_endpoint(self._server.routes, method, path, reach)
-        message = f"There is no endpoint {method[:40]} {path[:120]}."
-        return Refused(status.NOT_FOUND, "endpoint-not-found", message) if found is None else found
+        routes = self._server.routes
+        found = routes.endpoints.get((method, path))
+        if found is None:
+            message = f"There is no endpoint {method[:40]} {path[:120]}."
+            return Refused(status.NOT_FOUND, "endpoint-not-found", message)
+        return _describe(routes, found, reach_of(routes, self._assembly.web, self._publishing))
 
     async def _exchange(self, visit: Visit) -> Mapping[str, Any] | Fault | Refused:
         try:
@@ -204,3 +215,64 @@ class _Views:
         except msgspec.ValidationError as error:
             return Fault(f"The call is not valid: {error}.")
         return await make_exchange(self._assembly.dispatcher, asked, visit.connection)
+
+
+_SHOWN: Final = ("method", "path", "description", "input_schema", "output_schema", "required_scopes", "internal")
+
+
+def _describe(routes: RouteTable, endpoint: Endpoint, reach: Reach) -> dict[str, Any]:
+    listed = [one for one in routes.endpoints.values() if one.is_listed]
+    tool = dict(zip((one.key for one in listed), tool_names(listed), strict=True)).get(endpoint.key)
+    route, shown = http_route(endpoint), sample(endpoint.input_schema)
+    return {
+        **{name: getattr(endpoint, name) for name in _SHOWN},
+        "semantic": endpoint.semantic.to_json(),
+        "errors": [{"name": one.name, "description": one.description} for one in endpoint.errors],
+        "deprecated": None if endpoint.deprecated is None else endpoint.deprecated.to_json(),
+        "confirmed": needs_confirmation(endpoint, routes.policies),
+        "http": f"{route.preferred} {route.path}",
+        "tool": tool,
+        "sample": shown if isinstance(shown, dict) else {},
+        "calls": write_calls(endpoint, reach, tool or ""),
+    }
+
+
+def show_catalog(routes: RouteTable) -> list[panels.Block]:
+    """Return the verbs in use, with what is deprecated of the catalog and of the contract."""
+    used: dict[str, list[Endpoint]] = {}
+    for one in sorted(routes.endpoints.values(), key=lambda one: one.key):
+        used.setdefault(one.method, []).append(one)
+    verbs, gone = [], []
+    for method, endpoints in used.items():
+        verb = routes.catalog.verbs.get(method)
+        own, is_old = sum(not one.is_basic for one in endpoints), routes.catalog.warns_of(method) is not None
+        known = ("not in the catalog", None) if verb is None else (", ".join(verb.categories), verb.successor)
+        told = (method, known[0], len(endpoints), own, known[1], "" if verb is None else verb.description)
+        verbs.append(panels.row(method, *told, state="deprecated" if is_old else ""))
+        for one in endpoints:
+            if one.deprecated is not None:
+                old = one.deprecated
+                instead = " ".join(part for part in (old.successor_method, old.successor_path) if part)
+                gone.append(panels.row(f"{one}", f"{one}", old.deprecated_in, old.removed_in, instead))
+    identity, command = routes.catalog, "bespeak catalog list"
+    return [
+        panels.facts("Catalog", command, version=identity.version, verbs=len(identity.verbs), in_use=len(used)),
+        panels.Table("Verbs in use", _VERBS, verbs[: panels.MOST_ROWS], command=command),
+        panels.Table(
+            "Deprecated endpoints", _GONE, gone[: panels.MOST_ROWS], empty="None.", command="bespeak discover TARGET"
+        ),
+    ]
+
+
+_VERBS: Final = ("Verb", "Category", "Endpoints", "Own", "Successor", "Meaning")
+_GONE: Final = ("Endpoint", "Since", "Until", "Instead")
+
+
+def compare_with(routes: RouteTable, other: str) -> dict[str, Any]:
+    """Compare another version of the contract, given as a document, with the one that is served.
+
+    Raises ContractError with the findings of a document that cannot be read.
+    """
+    before, _ = read_contract(other, "other", tolerant=True)
+    served, _ = read_contract(routes.publication.manifest_for(ANONYMOUS).body.decode(), "served")
+    return compare("other", "served", before, served).to_json()

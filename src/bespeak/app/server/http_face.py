@@ -20,8 +20,7 @@ from bespeak.documents.projections.a2a_card import INTERFACE as A2A_INTERFACE
 from bespeak.documents.projections.discovery import MCP_INTERFACE
 from bespeak.errors import ConfigError, StoreError
 from bespeak.faces.http.asgi import Application, HttpResponse, Receive, Scope, Send, send_response
-from bespeak.faces.http.face import HttpFace, Origins, connection_of
-from bespeak.faces.http.guard import METADATA, Guard
+from bespeak.faces.http.face import METADATA, Guard, HttpFace, Origins, connection_of
 from bespeak.faces.http.site import Page
 from bespeak.faces.http.translation import EXPOSED_HEADERS, READ_HEADERS, read_body, read_headers
 from bespeak.protocol import status

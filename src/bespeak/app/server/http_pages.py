@@ -91,9 +91,6 @@ class SitePages(Mapping[str, Page | Root]):
             return self._contents.parts.get(path[len(_PARTS) :])
         return self._contents.shown(path) if reference.PATH in self._pages else None
 
-    def __contains__(self, path: object) -> bool:
-        return isinstance(path, str) and self._find(path) is not None
-
     def __getitem__(self, path: str) -> Page | Root:
         found = self._find(path)
         if found is None:

@@ -70,7 +70,7 @@ async def show_one(request: panels.PanelRequest) -> list[panels.Block] | None:
     row: ProposalRow | None = await request.store.read(kept.ReadProposal(kept.proposal_id_of(request.key)))
     if row is None:
         return None
-    command = f"bespeak proposals show {row.proposal_id}"
+    command = panels.shell("proposals", "show", row.proposal_id)
     document = msgspec.json.decode(row.document)
     refusal = document.get("refusal", {})
     stored = read_endpoint(row.document, row.proposal_id)[0] if "recipe" in document else None

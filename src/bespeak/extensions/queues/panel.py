@@ -52,7 +52,7 @@ async def show_one(request: panels.PanelRequest) -> list[panels.Block]:
         rows.append(panels.row(record.record_id, *told, *why, actions=("retry",), state=record.state))
     columns = ("Item", "Since", "Attempts", "Agent", "Code", "Why")
     actions = {"retry": panels.Action("Try again", panels.DECISION[:1], command="bespeak queues retry KEY")}
-    command = f"bespeak queues show {request.key}"
+    command = panels.shell("queues", "show", request.key)
     title, empty = cells(f"Dead items of {request.key}", f"The queue {request.key} has no dead item.")
     return [panels.Table(title, columns, rows, actions, rest, empty, command)]
 

@@ -30,9 +30,9 @@ from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import parse_version
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.state.identity.artifact_signature import ArtifactStatement, sign_artifact, verify_artifact
 from bespeak.state.identity.jws import PrivateKey, PublicKey, key_id
 from bespeak.state.identity.key_files import parse_keys, read_key
+from bespeak.state.identity.signed_document import ArtifactStatement, sign_artifact, verify_artifact
 from bespeak.state.store.commands.cases import Case
 from bespeak.state.store.store import Command, Conflict, Store
 from bespeak.terminal import PATH, CommandFailedError

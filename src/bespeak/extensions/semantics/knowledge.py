@@ -43,9 +43,9 @@ from bespeak.extensions.semantics.translation import Mappings
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.background import Follower
 from bespeak.runtime.concurrency import FairSemaphore
-from bespeak.state.identity.artifact_signature import ArtifactStatement, verify_artifact
 from bespeak.state.identity.jws import PublicKey
 from bespeak.state.identity.key_files import parse_keys
+from bespeak.state.identity.signed_document import ArtifactStatement, verify_artifact
 from bespeak.state.store.store import Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
 from bespeak.text.source.tree import Location

@@ -53,7 +53,7 @@ async def show_one(request: panels.PanelRequest) -> list[panels.Block] | None:
     found = await request.store.read(ReadArtifact(kind, name, version))  # type: ignore[arg-type]
     if found is None:
         return None
-    command = f"bespeak semantic show {name} --version {version} --kind {kind}"
+    command = panels.shell("semantic", "show", name, "--version", version, "--kind", kind)
     content = found.content.decode(errors="replace")
     return [
         panels.json_text("About it", found.row.document(), command),

@@ -75,7 +75,7 @@ async def show_one(request: panels.PanelRequest) -> list[panels.Block] | None:
         return None
     spec = decode(record.data)
     rows: list[StepRow] = await request.store.read(ReadSteps(record.record_id))
-    entries, command = list_entries(spec, rows), f"bespeak workflows show {record.record_id}"
+    entries, command = list_entries(spec, rows), panels.shell("workflows", "show", record.record_id)
     columns = ("Step", "What", "Outcome", "Took", "Why", "Undone by")
     shown = [
         panels.Row(f"{number}", _cells(one), state=one.state) for number, one in enumerate(entries[: panels.MOST_ROWS])

@@ -17,7 +17,7 @@ from a2a.types import Message, Role, SendMessageRequest, Task, TaskState
 from a2a.utils import errors
 
 from bespeak.contract.confirmation import LONGEST, ListedCall, question, too_long_to_show, unlisted
-from bespeak.faces.a2a import report
+from bespeak.faces.a2a import tasks
 from bespeak.faces.a2a.skills import FORM, Misread, Skill, SkillCall, Skills, read_call
 from bespeak.faces.a2a.tasks import LONGEST_ID, Held, SkillTasks, TaskChange
 from bespeak.faces.asking import Asking
@@ -170,7 +170,7 @@ class SkillCalls:
         skill = None if kept is None else (await self.skills(caller)).get(kept.skill)
         task = deepcopy(held.task)
         if kept is None or skill is None:
-            report.tell(task, TaskState.TASK_STATE_FAILED, _LOST)
+            tasks.tell(task, TaskState.TASK_STATE_FAILED, _LOST)
             return await self._tasks.change(held, TaskChange(task, None)) or await self._tasks.reread(held)
         return await self._go_on(held, _CallAttempt(caller, skill, task, kept.input, kept.case, as_text=kept.as_text))
 
@@ -190,7 +190,7 @@ class SkillCalls:
         task = deepcopy(held.task)
         kept.accepted = case.state == ACCEPTED
         state = TaskState.TASK_STATE_AUTH_REQUIRED if kept.accepted else TaskState.TASK_STATE_REJECTED
-        report.tell(task, state, _ACCEPTED if kept.accepted else _REJECTED)
+        tasks.tell(task, state, _ACCEPTED if kept.accepted else _REJECTED)
         return await self._tasks.change(held, TaskChange(task, _encode(kept).decode())) or held
 
     async def _begin(self, message: Message, told: Content, caller: Caller, as_text: bool) -> Message | Held:
@@ -198,7 +198,7 @@ class SkillCalls:
         if isinstance(told, str):
             return _suggest(skills, message, told)
         skill = _named(skills, told.skill)
-        attempt = _CallAttempt(caller, skill, report.new_task(message, skill), told.arguments, as_text=as_text)
+        attempt = _CallAttempt(caller, skill, tasks.new_task(message, skill), told.arguments, as_text=as_text)
         await self._judge(attempt)
         change = attempt.change
         held = await self._tasks.open(caller.owner, message, change)
@@ -220,7 +220,7 @@ class SkillCalls:
         task = deepcopy(held.task)
         task.metadata.update({"skill": skill.name})
         if not repeated:
-            report.remember(task, message)
+            tasks.remember(task, message)
         arguments = told.arguments if isinstance(told, SkillCall) else kept.input if kept is not None else {}
         same = kept is not None and (kept.skill, kept.input) == (skill.name, arguments)
         case_id = kept.case if kept is not None and same else None
@@ -234,7 +234,7 @@ class SkillCalls:
         if (lacking := self._backend.refuse(skill.endpoint, caller.request)) is not None:
             caller.lacking = skill.endpoint.required_scopes
             await self._backend.record(skill.endpoint, caller.request, lacking)
-            report.refuse(task, skill, lacking)
+            tasks.refuse(task, skill, lacking)
             return
         checked: Outcome | dict[str, Any] | None = skill.check(attempt.arguments)
         if isinstance(checked, dict):
@@ -242,36 +242,36 @@ class SkillCalls:
             checked = self._backend.refuse(skill.endpoint, caller.request, checked)
         if (wrong := checked) is not None:
             await self._backend.record(skill.endpoint, caller.request, wrong)
-            report.require_input(task, skill, wrong)
+            tasks.require_input(task, skill, wrong)
             return
         if (limited := self._backend.limit(skill.endpoint, caller.request)) is not None:
             raise caller.refuse(limited)
         if self._backend.asks_person(skill.endpoint):
             await self._confirm(attempt)
         else:
-            report.tell(task, TaskState.TASK_STATE_WORKING)
+            tasks.tell(task, TaskState.TASK_STATE_WORKING)
 
     async def _confirm(self, attempt: _CallAttempt) -> None:
         caller, skill, task = attempt.caller, attempt.skill, attempt.task
         known = None if attempt.case_id is None else await self._asking.find(attempt.case_id)
         if known is not None and known.state == REJECTED:
-            report.tell(task, TaskState.TASK_STATE_REJECTED, _REJECTED)
+            tasks.tell(task, TaskState.TASK_STATE_REJECTED, _REJECTED)
             return
         calls = await self._backend.calls(skill.endpoint, attempt.arguments, caller.request)
         if isinstance(calls, Fault):
-            report.refuse(task, skill, refused(unlisted(skill.name, calls)))
+            tasks.refuse(task, skill, refused(unlisted(skill.name, calls)))
             return
         case = await self._asking.open(skill, attempt.arguments, caller.owner, parties_of(caller.call), calls)
         if isinstance(case, Outcome):
-            report.refuse(task, skill, case)
+            tasks.refuse(task, skill, case)
             return
         attempt.case_id = case.case_id
         if case.state == ACCEPTED:
             attempt.case = case
-            report.tell(task, TaskState.TASK_STATE_WORKING)
+            tasks.tell(task, TaskState.TASK_STATE_WORKING)
         else:
             command = self._asking.remedy(case.case_id, _THEN)
-            report.require_confirmation(task, _question(attempt, calls), command, case.case_id)
+            tasks.require_confirmation(task, _question(attempt, calls), command, case.case_id)
 
     def _run(self, held: Held, attempt: _CallAttempt) -> None:
         if held.stage == WORKING:
@@ -282,11 +282,11 @@ class SkillCalls:
 
         async def report_progress(done: float, total: float | None, message: str | None) -> None:
             shown = deepcopy(running)
-            report.tell_progress(shown, done, total, message)
+            tasks.tell_progress(shown, done, total, message)
             self._tasks.report(running.id, shown)
 
         async def report_items(items: list[bytes]) -> None:
-            report.add_items(running, items, as_text=attempt.as_text)
+            tasks.add_items(running, items, as_text=attempt.as_text)
             self._tasks.report(running.id, deepcopy(running))
 
         async with Progress(report_progress, report_items, patience=math.inf):
@@ -296,19 +296,19 @@ class SkillCalls:
         ended = outcome.status == status.ACCEPTED or outcome.error.get("code", "").endswith("-cancelled")
         run = await self._tasks.find_run(held) if ended else None
         if outcome.ok:
-            report.complete(task, outcome, as_text=attempt.as_text)
+            tasks.complete(task, outcome, as_text=attempt.as_text)
         if run is not None and run.state == CANCELLED:
             stays = outcome.error.get("code") == "job-cancelled"
             told = (outcome.error["message"], {"error": outcome.error}) if stays else (_UNDONE,)
-            report.tell(task, TaskState.TASK_STATE_CANCELED, *told)
+            tasks.tell(task, TaskState.TASK_STATE_CANCELED, *told)
         elif case_id is not None:
             attempt.case_id = case_id
             command = self._asking.remedy(case_id, _THEN)
             calls = await self._backend.calls(attempt.skill.endpoint, attempt.arguments, attempt.caller.request)
             shown = () if isinstance(calls, Fault) else calls
-            report.require_confirmation(task, _question(attempt, shown), command, case_id)
+            tasks.require_confirmation(task, _question(attempt, shown), command, case_id)
         elif not outcome.ok:
-            report.refuse(task, attempt.skill, outcome)
+            tasks.refuse(task, attempt.skill, outcome)
         return attempt.change
 
     async def _call(self, attempt: _CallAttempt) -> Outcome:
@@ -372,7 +372,7 @@ def _suggest(skills: Skills, message: Message, text: str) -> Message:
     names = ", ".join(skill.name for skill in found)
     words = f"Texts are not carried out. Send a data part that names a skill: {FORM}. Skills that may fit: {names}."
     data = {"dataPart": FORM, "skills": [skill.entry for skill in found]}
-    return report.agent_message(message.context_id or str(uuid.uuid4()), words, data)
+    return tasks.agent_message(message.context_id or str(uuid.uuid4()), words, data)
 
 
 def _wants_text(params: SendMessageRequest) -> bool:

@@ -27,8 +27,7 @@ from bespeak.faces.a2a.skills import SkillCall, read_call
 from bespeak.faces.a2a.tasks import LONGEST_ID, Held, SkillTasks
 from bespeak.faces.http.asgi import HttpResponse, Receive, Scope, Send, send_response
 from bespeak.faces.http.dispatched import DispatchBackend, judge
-from bespeak.faces.http.face import refusal
-from bespeak.faces.http.guard import Guard, replayed
+from bespeak.faces.http.face import Guard, refusal, replayed
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused, unauthorized
 from bespeak.state.store.commands.a2a_tasks import FINISHED, WAITING, WORKING

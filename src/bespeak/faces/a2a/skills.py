@@ -111,8 +111,7 @@ class Skills(dict[str, Skill]):
     def suggest(self, text: str) -> list[Skill]:
         """Return the skills that fit a text best; the first ones if none does."""
         skills = list(self.values())
-        ranked = [skills[index] for _, index in self._index.rank(text)] or skills
-        return ranked[:5]
+        return ([skills[index] for _, index in self._index.rank(text)] or skills)[:5]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Final
 
@@ -10,17 +11,124 @@ import msgspec
 
 from bespeak.contract.grammar.syntax import fill_path
 from bespeak.errors import LocalProtocolError
-from bespeak.faces.console.trail import PressAgain, TracedDispatcher, Trail
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.exchange.principal import derived_id
-from bespeak.protocol.exchange.refusal import GATES, Fault, Refused
+from bespeak.protocol.exchange.refusal import GATES, Fault, Refused, gate_of
 from bespeak.protocol.wire.connection import encode_request, encode_response
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS
-from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.answer import Effects
+from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.dispatcher import Answering, Dispatcher, Outcome
 from bespeak.runtime.identity.authority import KEPT_HEADERS
-from bespeak.runtime.route import CATALOG_WARNING, ENDPOINT_WARNING
+from bespeak.runtime.route import CATALOG_WARNING, ENDPOINT_WARNING, Route
+
+PASSED: Final = "passed"
+REFUSED: Final = "refused"
+_ABOUT: Final = {name: about for name, about, _ in GATES}
+HANDLER: Final = "handler"
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """A gate that judged a call, or its handler."""
+
+    name: str
+    about: str  # what it decides
+    seconds: float
+    verdict: str
+
+
+@dataclass(slots=True)
+class Trail:
+    """The stations of one call, in the order in which it passed them."""
+
+    stations: list[Station] = field(default_factory=list)
+
+    def note(self, name: str, seconds: float, *, passed: bool) -> None:
+        about = _ABOUT.get(name.rpartition(" ")[2], "")
+        self.stations.append(Station(name, about, seconds, PASSED if passed else REFUSED))
+
+    def close(self, code: str | None) -> None:
+        """Add the gate that refused with `code` if none of the watched ones has: it belongs to the settlement."""
+        refused = None if code is None or any(one.verdict == REFUSED for one in self.stations) else gate_of(code)
+        if refused is not None:
+            self.note(refused, 0.0, passed=False)
+
+
+class PressAgain(Exception):
+    """The call cannot be undone, or passes on to calls that may be so, and nobody has pressed again."""
+
+
+class TracedDispatcher(Dispatcher):
+    """A dispatcher that answers exactly as another one, for one call, and notes its trail."""
+
+    def __init__(self, dispatcher: Dispatcher, trail: Trail, *, confirmed: bool = True) -> None:
+        """Trace a call through `dispatcher`, whose settlement, subscribers and gates are shared.
+
+        Raises PressAgain for a call that cannot be undone, or may call what cannot, unless it is `confirmed`.
+        """
+        vars(self).update(vars(dispatcher))
+        self._trail = trail
+        self._confirmed = confirmed
+        self._arrival = tuple(map(self._watched, self._arrival))
+        self._routed = tuple(map(self._watched, self._routed))
+
+    def _watched(self, gate: Callable[..., Any]) -> Callable[..., Any]:
+        name = name_of(gate)
+
+        def judge(call: Call) -> Any:
+            started = perf_counter()
+            refused = gate(call)
+            self._trail.note(name, perf_counter() - started, passed=refused is None)
+            return refused
+
+        return judge
+
+    def _find(self, call: Call, route: Route | None, started: float) -> Answering:
+        began, known = perf_counter(), len(self._trail.stations)
+        answer = super()._find(call, route, started)
+        if call.route is not None or len(self._trail.stations) > known:
+            return answer
+        refused = answer.code if isinstance(answer, Response) else None
+        if refused is not None:
+            self._trail.note(gate_of(refused) or "route", perf_counter() - began, passed=False)
+        return answer
+
+    def _proceed(self, routed: RoutedCall, started: float) -> Answering:
+        self._trail.note("route", 0.0, passed=True)
+        # Here and not before: redirects, legacy verbs, letters in another case and endpoints that exist for one agent
+        # only lead to endpoints that the words of the call do not name.
+        endpoint = routed.route.endpoint
+        if not self._confirmed and (endpoint.passes_on or endpoint.semantic.impact == "irreversible"):
+            raise PressAgain("may call what cannot be undone" if endpoint.passes_on else "cannot be undone")
+        return super()._proceed(routed, started)
+
+    def _invoke(self, call: RoutedCall) -> Outcome:
+        started = perf_counter()
+        outcome = super()._invoke(call)
+        if isinstance(outcome, Response | Effects):
+            self._note_handler(outcome, started)
+            return outcome
+        return self._await_handler(outcome, started)
+
+    async def _await_handler(
+        self, outcome: Coroutine[Any, Any, Response | Effects], started: float
+    ) -> Response | Effects:
+        settled = await outcome
+        self._note_handler(settled, started)
+        return settled
+
+    def _note_handler(self, settled: Response | Effects, started: float) -> None:
+        refused = isinstance(settled, Response) and settled.code is not None
+        self._trail.note(HANDLER, perf_counter() - started, passed=not refused)
+
+
+def name_of(gate: Callable[..., Refused | None]) -> str:
+    """Return the name of a gate, from that of its function: `agent_rate_gate` is the gate `agent rate`."""
+    return getattr(gate, "__name__", "gate").strip("_").removesuffix("_gate").removeprefix("judge_").replace("_", " ")
+
 
 _MOST_SHOWN: Final = 256 * 1024  # characters of a body that are shown
 _TAKEN: Final = frozenset(
@@ -79,21 +187,22 @@ async def make_exchange(
     filled = fill_path(asked.path, asked.input)
     if isinstance(filled, Fault):
         return filled
-    path, given = filled
+    target, given = filled
+    path, _, query = target.partition("?")
     body = b"" if given is None else msgspec.json.encode(given)
     sent = {_SPELLED.get(name, name.title()): value for name, value in headers.items()}
     if body:
         sent["Content-Type"] = names.MEDIA_AGTP
     shown = {name: _HIDDEN if name.lower() == names.AUTHORIZATION else value for name, value in sent.items()}
     try:
-        head = len(encode_request(asked.method, path, tuple(sent.items()), body)) - len(body)
-        text = encode_request(asked.method, path, tuple(shown.items()), body)
+        head = len(encode_request(asked.method, target, tuple(sent.items()), body)) - len(body)
+        text = encode_request(asked.method, target, tuple(shown.items()), body)
     except LocalProtocolError as error:
         return Fault(str(error))
     if head > DEFAULT_LIMITS.head:  # no server would read it
         return Fault(f"The head of a request is at most {DEFAULT_LIMITS.head} bytes; this one has {head}. Shorten it.")
     trail = Trail()
-    request = Request(asked.method, path, "", {**headers}, body, connection.seen_as("console"))
+    request = Request(asked.method, path, query, headers, body, connection.seen_as("console"))
     started = perf_counter()
     try:
         answer = TracedDispatcher(dispatcher, trail, confirmed=asked.confirmed)(request)
@@ -152,9 +261,8 @@ def _gates(trail: Trail) -> Iterator[dict[str, Any]]:
         order = [name for name, _, _ in GATES]
         last = trail.stations[-1].name.rpartition(" ")[2]
         after = order[order.index(last) + 1 :] if last in order else []
-        about = {name: about for name, about, _ in GATES}
         yield from (
-            {"gate": name, "about": about[name], "ms": None, "verdict": "not reached"}
+            {"gate": name, "about": _ABOUT[name], "ms": None, "verdict": "not reached"}
             for name in after
             if name not in seen
         )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Final
 
 import msgspec
 
+from bespeak.faces.console.application import Access, Visit
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.call import Call, deciding_parties
@@ -40,16 +41,18 @@ class Asked(msgspec.Struct, forbid_unknown_fields=True):
 class Work:
     """The panels of a server, for operators who are known by a name that they give, or by a credential."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, access: Access) -> None:
         self._server = server
+        self._access = access
         extensions = (panel for extension in server.extensions for panel in extension.panels)
         self._panels = {} if server.store is None else {panel.name: panel for panel in (*KERNEL, *extensions)}
 
     def names(self) -> list[dict[str, str]]:
         return [{"name": panel.name, "title": panel.title} for panel in self._panels.values()]
 
-    async def show(self, given: Mapping[str, Any], rights: list[str], caller: Call | None) -> Any:
+    async def show(self, visit: Visit) -> Any:
         """Return the blocks of a panel, of a page of it, or about one of its rows."""
+        given, rights = visit.given, self._access.rights(visit.caller)
         panel = self._panels.get(given.get("name", ""))
         if panel is None:
             return _no_panel(given.get("name", ""))
@@ -64,25 +67,25 @@ class Work:
             return Fault("after must be a cursor that the page before has given.", "after")
         if found is None:
             return panels.not_found("row", key)
-        blocks = [_permitted(block, rights, named=caller is not None) for block in found]
+        blocks = [_permitted(block, rights, named=visit.caller is not None) for block in found]
         return {"name": panel.name, "title": panel.title, "key": key, "blocks": blocks}
 
-    async def act(self, given: Mapping[str, Any], rights: list[str], caller: Call | None) -> Any:
+    async def act(self, visit: Visit) -> Any:
         """Carry out an action, and return the blocks of the panel afterwards."""
         try:
-            asked = msgspec.convert(given, Asked)
+            asked = msgspec.convert(visit.given, Asked)
         except msgspec.ValidationError as error:
             return Fault(f"The action is not valid: {error}.")
         panel = self._panels.get(asked.name)
         if panel is None:
             return _no_panel(asked.name)
         if asked.action == panels.SHOW and panel.show_one is not None:
-            return await self.show({"name": asked.name, "key": asked.key}, rights, caller)
+            return await self.show(visit._replace(given={"name": asked.name, "key": asked.key}))
         act = panel.act.get(asked.action)
         if act is None:
             message = f"The panel {asked.name} has no action {asked.action[:40]!r}."
             return Refused(status.NOT_FOUND, "action-not-found", message)
-        by = _decider(asked.by or asked.fields.get("by", ""), caller)
+        by = _decider(asked.by or asked.fields.get("by", ""), visit.caller)
         wrong = panels.check_fields(asked.key, [*asked.fields.values(), asked.by]) or (
             by if isinstance(by, Fault) else None
         )
@@ -91,7 +94,7 @@ class Work:
         assert self._server.store is not None, "without a store there are no panels"
         assert isinstance(by, panels.Decider)
         refused = await act(panels.Deed(self._server, self._server.store, asked.key, asked.fields, by))
-        return refused or await self.show({"name": asked.name}, rights, caller)
+        return refused or await self.show(visit._replace(given={"name": asked.name}))
 
 
 def _no_panel(name: str) -> Refused:
@@ -157,7 +160,7 @@ async def _show_case(request: panels.PanelRequest) -> list[panels.Block] | None:
     case: Case | None = await request.store.read(ReadCase(request.key))
     if case is None:
         return None
-    command = f"bespeak cases show {case.case_id}"
+    command = panels.shell("cases", "show", case.case_id)
     return [
         panels.facts(
             panels.name_case(case)[:120],
@@ -184,8 +187,7 @@ def _decide(state: str) -> Callable[[panels.Deed], Any]:
 
 
 async def _show_audit(request: panels.PanelRequest) -> list[panels.Block]:
-    server = request.server
-    trail = server.trail
+    trail = request.server.trail
     if trail is None:
         return [panels.facts("Audit trail", recording='off: [audit] records = "off", or the store does not last')]
     (before,) = panels.read_cursor(request.after, (2**62,))
@@ -222,7 +224,7 @@ async def _show_record(request: panels.PanelRequest) -> list[panels.Block] | Non
     if row is None:
         return None
     record = KeptRecord(*row)
-    title, command = f"Record {record.audit_id[:16]}", f"bespeak audit show {record.audit_id}"
+    title, command = f"Record {record.audit_id[:16]}", panels.shell("audit", "show", record.audit_id)
     return [panels.json_text(title, {"audit_id": record.audit_id, **(payload_of(record.jws) or {})}, command)]
 
 

@@ -19,7 +19,7 @@ from bespeak.protocol.wire.head import LONGEST, MOST
 from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Limits, Pause
 
 if TYPE_CHECKING:
-    from bespeak.faces.http.forms import FormReader
+    from bespeak.faces.http.files import FormReader
 
 _logger = logging.getLogger(__name__)
 OVERHEAD: Final = 8  # maximum ratio of a chunked body on the wire to its content; six is the worst legitimate case

@@ -24,8 +24,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.mcp_tool import META, Tool, check_arguments, result_of
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.faces.asking import ANSWER, FORM, Asking
-from bespeak.faces.mcp.catalog import Backend, ToolCatalog, Wanted
-from bespeak.faces.mcp.resources import ResourceReader
+from bespeak.faces.mcp.catalog import Backend, ResourceReader, ToolCatalog, Wanted
 from bespeak.faces.mcp.results import FIELDS_MEMBER, KeptResults, Results, read_shape, shape_in
 from bespeak.faces.progress import PATIENT, Progress
 from bespeak.protocol import status

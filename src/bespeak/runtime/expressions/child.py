@@ -8,9 +8,9 @@ import os
 import socket
 import struct
 import sys
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -47,7 +47,7 @@ class Evaluator:
         from cel_expr_python import cel  # type: ignore[import-untyped] # noqa: PLC0415 - an extra, and large
 
         self._cel: Any = cel
-        self._programs: OrderedDict[tuple[str, tuple[str, ...]], Any] = OrderedDict()
+        self._compile = lru_cache(_KEPT)(self._compiled)
 
     def answer(self, asked: ExpressionRequest) -> Evaluated:
         """Answer a request; whatever an expression does, the answer says it."""
@@ -72,16 +72,8 @@ class Evaluator:
         except (RuntimeError, ValueError, TypeError) as error:
             return None, _first_line(error)
 
-    def _compile(self, text: str, names: tuple[str, ...]) -> Any:
-        key = (text, names)
-        if key in self._programs:
-            self._programs.move_to_end(key)
-            return self._programs[key]
-        environment = self._cel.NewEnv(variables=dict.fromkeys(names, self._cel.Type.DYN))
-        self._programs[key] = program = environment.compile(text)
-        if len(self._programs) > _KEPT:
-            self._programs.popitem(last=False)
-        return program
+    def _compiled(self, text: str, names: tuple[str, ...]) -> Any:
+        return self._cel.NewEnv(variables=dict.fromkeys(names, self._cel.Type.DYN)).compile(text)
 
 
 def plain(value: Any, depth: int = 0) -> Any:

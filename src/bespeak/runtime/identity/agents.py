@@ -15,7 +15,7 @@ from bespeak.state.identity.agent_json import parse_agent
 from bespeak.state.store.commands.agents import TOPIC, AgentMark, AgentRow, ListAgents, MarkAgents, ReadAgent
 
 if TYPE_CHECKING:
-    from bespeak.state.identity.api_keys import ApiKeys
+    from bespeak.state.identity.credentials import ApiKeys
     from bespeak.state.identity.jws import PublicKey
     from bespeak.state.store.store import Store
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from bespeak.contract.endpoint import DeclaredError, Endpoint, Semantic
+from bespeak.contract.endpoint import IMPACTS, DeclaredError, Endpoint, Semantic
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.participant import ENTITY
 from bespeak.contract.schema.validation import DIALECT
@@ -199,7 +199,7 @@ def _output(method: StandardMethod) -> Mapping[str, Any]:
 
 
 def _with_participants(endpoint: Endpoint, service: Service) -> Endpoint:
-    """Publish what functions of the service add to a method: errors, and names that everybody may use."""
+    """Publish what functions of the service add to a method: effects, errors, and names that everybody may use."""
     taken = [({each.method for each in one.functions.values()} or one.methods, one) for one in service.participants]
     joined = [one for methods, one in taken if endpoint.method in methods]
     known = {error.name for error in endpoint.errors}
@@ -207,7 +207,12 @@ def _with_participants(endpoint: Endpoint, service: Service) -> Endpoint:
     open_to_all = [one.name for one in joined if not (one.scopes or getattr(one.options, "scopes", ()))]
     named = f" This service has: {', '.join(open_to_all)}." if open_to_all else ""
     added = tuple(DeclaredError(name, text) for name, text in errors.items())
-    return replace(endpoint, description=endpoint.description + named, errors=(*endpoint.errors, *added))
+    # Not the hooks of entities: what they do is one transaction with the change, which can be undone.
+    acting = [one for part in joined if part.kind != ENTITY for one in part.functions.values()]
+    impacts = (one.impact for one in acting if one.method == endpoint.method)
+    semantic = replace(endpoint.semantic, impact=max((endpoint.semantic.impact, *impacts), key=IMPACTS.index))
+    about = endpoint.description + named
+    return replace(endpoint, description=about, semantic=semantic, errors=(*endpoint.errors, *added))
 
 
 def _with_missing(endpoint: Endpoint, missing: str | None, code: int = status.NOT_IMPLEMENTED) -> Endpoint:

@@ -25,8 +25,7 @@ from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.extension import INSPECT_SYNTHESIS
 from bespeak.runtime.handling import RefusedError, handler, invalid, passed, refusal, stateful
 from bespeak.runtime.identity.principals import inactive
-from bespeak.runtime.publication import PublishedDocument
-from bespeak.runtime.route_table import RouteTable
+from bespeak.runtime.route_table import PublishedDocument, RouteTable
 from bespeak.state.audit.record import KeptRecord, payload_of
 from bespeak.state.store.commands.agents import ReadLifecycle
 from bespeak.state.store.commands.audit import ReadAudit, ReadChainHead

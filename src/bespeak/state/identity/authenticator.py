@@ -10,20 +10,19 @@ from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.headers import AGENT_ID, AGENT_SIGNATURE, AUTHORIZATION
 from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.exchange.refusal import Refused, unauthorized
-from bespeak.state.identity.credentials import Authenticated, Outdated
+from bespeak.state.identity.credentials import PREFIX, Authenticated, Outdated
 from bespeak.state.identity.settings import CREDENTIALS, AuthSettings, TokenSettings
 
 if TYPE_CHECKING:
-    from bespeak.state.identity.api_keys import ApiKeys
     from bespeak.state.identity.bearer import BearerVerifier
     from bespeak.state.identity.certificate import CertificateReader
+    from bespeak.state.identity.credentials import ApiKeys
     from bespeak.state.identity.jwks import KeySource
     from bespeak.state.identity.jws import PublicKey
     from bespeak.state.identity.signed_request import SignedRequest
 
 KeyOf = Callable[[str], "PublicKey | None"]  # function that returns the Ed25519 key of a registered agent
 _SCHEME: Final = "bearer "
-_KEY: Final = "bsk_"  # beginning of every API key; a JWT begins with `ey`
 
 
 class Authenticator:
@@ -116,7 +115,7 @@ class Authenticator:
             return None
         is_bearer = credential[: len(_SCHEME)].lower() == _SCHEME
         text = credential[len(_SCHEME) :].strip(" ")
-        if is_bearer and text.startswith(_KEY):
+        if is_bearer and text.startswith(PREFIX):
             return self._not_accepted(CREDENTIALS["key"]) if self.keys is None else self.keys.verify(text)
         if self._bearer is None:
             return self._not_accepted(CREDENTIALS["token"])

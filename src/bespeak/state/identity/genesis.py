@@ -16,26 +16,18 @@ from bespeak.text.source.tree import Location
 
 
 def issue_genesis(
-    *,
-    name: str,
-    owner: str,
-    issuer: str,
     key: PrivateKey,
-    issued_at: str,
-    archetype: str = "assistant",
-    governance_zone: str = "default",
+    *,
+    owner: str,
     scopes: Collection[str] = (),
-    owner_id: str | None = None,
-    principal_id: str | None = None,
     public_key: Mapping[str, str] | None = None,
-    trust_tier: int = ORG_ASSERTED,
-    verification_path: str = SELF_SIGNED,
-    more: Mapping[str, Any] | None = None,
+    **members: Any,
 ) -> Genesis | Refused:
     """Issue the record of a new agent, signed with the issuer's key; its `document` is given to the agent.
 
-    `public_key` is the agent's own, as the members of a JWK. `more` are further members, like `org_domain`,
-    `org_label`, `package_ref` and `log_inclusion_proof`. A record that breaks a rule is refused.
+    `public_key` is the agent's own, as the members of a JWK. `members` are others of the record: `name`, `issuer` and
+    `issued_at`, and those that have a default or need none, like `archetype`, `org_domain` and `package_ref`. A record
+    that breaks a rule is refused.
     """
     pem = None
     if public_key is not None:
@@ -43,26 +35,24 @@ def issue_genesis(
         if isinstance(agent_key, Fault):
             return unprocessable("genesis-invalid", f"The agent's public key cannot be used: {agent_key.message}.")
         pem = agent_key.as_pem(private=False).decode("ascii")
-    members = {
-        **(more or {}),
+    owner_id = members.get("owner_id") or owner
+    standard = {
         "agtp_genesis_version": GENESIS_VERSION,
-        "name": name,
         "owner": owner,
-        "owner_id": owner_id or owner,
-        "principal_id": principal_id or owner_id or owner,
         "agent_public_key": pem,
-        "archetype": archetype,
-        "governance_zone": governance_zone,
+        "archetype": "assistant",
+        "governance_zone": "default",
         "scope": sorted(set(scopes)),
-        "trust_tier": trust_tier,
-        "verification_path": verification_path,
-        "issued_at": issued_at,
-        "issuer": issuer,
+        "trust_tier": ORG_ASSERTED,
+        "verification_path": SELF_SIGNED,
+        **members,
+        "owner_id": owner_id,
+        "principal_id": members.get("principal_id") or owner_id,
         "issuer_public_key": encode64(key.public_key().public_bytes_raw()).decode(),
         # Two agents may have all else in common, and no id is given twice.
         "nonce": secrets.token_urlsafe(16),
     }
-    record = {name: value for name, value in members.items() if value is not None}
+    record = {name: value for name, value in standard.items() if value is not None}
     record["signature"] = encode64(key.sign(canonical_genesis(record))).decode()
     return verify_genesis(record)
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import asyncpg  # type: ignore[import-untyped]
 
 from bespeak.errors import ConfigError, StoreUnavailableError
-from bespeak.state.store.sql import CURRENT, POSTGRES_WORDS, statements
+from bespeak.state.store.sql import CURRENT, POSTGRES_WORDS, check_version, statements
 
 _logger = logging.getLogger(__name__)
 
@@ -337,12 +337,7 @@ async def migrate(name: str, connection: Connection) -> int:
     version = await version_of(name, connection)
     if version < CURRENT:
         version = await _change(name, connection)
-    if version > CURRENT:
-        raise ConfigError(
-            f"{name} was written by a newer bespeak (tables of version {version}; this one knows {CURRENT}). "
-            "Use that release, or another database with --store."
-        )
-    return version
+    return check_version(name, version, "database")
 
 
 async def version_of(name: str, connection: Connection) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from bespeak.contract.extensions import BUNDLED
+from bespeak.errors import ConfigError
 
 SQLITE_WORDS: Final = {
     "blob": "BLOB",
@@ -36,6 +37,14 @@ POSTGRES_WORDS: Final = {
 }
 
 CURRENT: Final = 22  # version of the tables in this release: the number of migrations
+
+
+def check_version(store: str, version: int, kind: str) -> int:
+    """Return the version of the tables of a file or a database; refuse one that a newer release has written."""
+    if version > CURRENT:
+        told = f"{store} was written by a newer bespeak (tables of version {version}; this one knows {CURRENT})"
+        raise ConfigError(f"{told}. Use that release, or another {kind} with --store.")
+    return version
 
 
 @cache

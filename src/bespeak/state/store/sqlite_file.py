@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from bespeak.errors import ConfigError
-from bespeak.state.store.sql import CURRENT, SQLITE_WORDS, statements
+from bespeak.state.store.sql import CURRENT, SQLITE_WORDS, check_version, statements
 
 BUSY_SECONDS: Final = 10.0  # wait for a locked file: longer than any transaction, shorter than callers wait
 _CHECKED_BYTES: Final = 32 * 1024 * 1024  # size up to which a file is checked at every start
@@ -80,12 +80,7 @@ def version_of(path: str, connection: sqlite3.Connection) -> int:
         raise ConfigError(
             f"{path} is an SQLite database of another application. Name another file, or omit --store for the default."
         )
-    if version > CURRENT:
-        raise ConfigError(
-            f"{path} was written by a newer bespeak (tables of version {version}; this one knows {CURRENT}). "
-            "Use that release, or another file with --store."
-        )
-    return int(version)
+    return check_version(path, int(version), "file")
 
 
 def migrate(path: str, connection: sqlite3.Connection) -> int:

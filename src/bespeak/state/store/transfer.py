@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
-import math
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -13,14 +10,14 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar
+from typing import IO, TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeVar
 
 import msgspec
 
 from bespeak.errors import ConfigError
 from bespeak.state.store.commands.records import CountRecords, KindCount
 from bespeak.state.store.settings import MEMORY, POSTGRES, open_store, postgres_needed, resolved
-from bespeak.state.store.sql import CURRENT, SQLITE_WORDS, statements
+from bespeak.state.store.sql import CURRENT, SQLITE_WORDS, check_version, statements
 from bespeak.state.store.sqlite import read_with
 from bespeak.state.store.sqlite_file import connect, damage_of, explain, is_damage, version_of
 from bespeak.state.store.store import Command, Conflict, Result, Rows, Statement, Steps, Store, read_number
@@ -29,32 +26,23 @@ from bespeak.text.reading.json_data import check_keys
 if TYPE_CHECKING:
     from bespeak.state.store.postgres_connection import Address, Connection
 
-ColumnKind = Literal["text", "blob", "real", "integer"]
-_KINDS: Final[Mapping[str, ColumnKind]] = {
-    "TEXT": "text",
-    "BLOB": "blob",
-    "REAL": "real",
-    "BIGINT": "integer",
-    "INTEGER": "integer",
+_INTEGER: Final = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+_KINDS: Final[Mapping[str, Any]] = {
+    "TEXT": Annotated[str, msgspec.Meta(pattern=r"\A[^\0]*\Z")],  # PostgreSQL keeps no text with a NUL in it
+    "BLOB": bytes,
+    "REAL": Annotated[float, msgspec.Meta(gt=-(2.0**63), lt=2.0**63)],
+    "BIGINT": _INTEGER,
+    "INTEGER": _INTEGER,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    name: str
-    kind: ColumnKind
-    required: bool
 
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[str, ...]
     key: tuple[str, ...]  # columns of the primary key, in order
-
-    @property
-    def expires(self) -> bool:
-        return any(column.name == "expires" and column.required for column in self.columns)
+    row: type[msgspec.Struct]  # what a row has to be, with a member for each column
+    expires: bool
 
 
 @cache
@@ -77,9 +65,11 @@ def shapes() -> Mapping[str, TableShape]:
 
 def _shape(connection: sqlite3.Connection, table: str) -> TableShape:
     rows = connection.execute("SELECT name, type, [notnull], pk FROM pragma_table_info(?)", (table,)).fetchall()
-    columns = tuple(Column(name, _KINDS[kind], bool(required or key)) for name, kind, required, key in rows)
+    members = [(name, _KINDS[kind] if required or key else _KINDS[kind] | None) for name, kind, required, key in rows]
+    row = msgspec.defstruct(table, members, forbid_unknown_fields=True)
     key = tuple(name for _, name in sorted((key, name) for name, _, _, key in rows if key))
-    return TableShape(table, columns, key)
+    expires = any(name == "expires" and required for name, _, required, _ in rows)
+    return TableShape(table, row.__struct_fields__, key, row, expires)
 
 
 _PAGE: Final = 100  # rows held in memory at once; a row may hold a whole answer
@@ -120,7 +110,7 @@ class ReadTables(Command, frozen=True):
         yield Statement("SELECT 1")
         count = 0
         for shape in shapes().values():
-            at = [index for index, column in enumerate(shape.columns) if column.name in shape.key]
+            at = [index for index, column in enumerate(shape.columns) if column in shape.key]
             statement = Statement(_page(shape, first=True))
             while True:
                 rows = yield statement
@@ -165,20 +155,19 @@ class FillTables(Command, frozen=True):
 
 
 def _page(shape: TableShape, *, first: bool) -> str:
-    columns, key = ", ".join(column.name for column in shape.columns), ", ".join(shape.key)
+    columns, key = ", ".join(shape.columns), ", ".join(shape.key)
     behind = "" if first else f"WHERE ({key}) > ({', '.join('?' * len(shape.key))}) "
     return f"SELECT {columns} FROM {shape.name} {behind}ORDER BY {key} LIMIT {_PAGE}"
 
 
 def _insert(shape: TableShape, rows: int) -> str:
-    columns = ", ".join(column.name for column in shape.columns)
+    columns = ", ".join(shape.columns)
     row = f"({', '.join('?' * len(shape.columns))})"
     return f"INSERT INTO {shape.name} ({columns}) VALUES {', '.join([row] * rows)} ON CONFLICT DO NOTHING RETURNING 1"
 
 
 FORMAT: Final = "bespeak-store"
 _LONGEST_LINE: Final = 64 * 1024 * 1024
-_INT64: Final = 1 << 63
 _T = TypeVar("_T")
 
 
@@ -189,7 +178,7 @@ class _ExportHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _ExportLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     table: str
-    row: dict[str, Any]
+    row: Any
 
 
 class _End(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -202,7 +191,7 @@ async def export_store(store: Store, write: Callable[[bytes], object]) -> int:
     faults: list[OSError] = []
 
     def take(table: str, rows: Rows) -> bool:
-        names = [column.name for column in shapes()[table].columns]
+        names = shapes()[table].columns
         try:
             for row in rows:
                 write(encode(_ExportLine(table, dict(zip(names, row, strict=True)))) + b"\n")
@@ -285,48 +274,11 @@ def _decode(line: bytes, number: int, kind: type[_T]) -> _T:
         raise WrongRowError(number, str(error) or "it is nested too deeply") from error
 
 
-def _values(shape: TableShape, row: dict[str, Any], number: int) -> tuple[Any, ...]:
-    if len(row) != len(shape.columns) or any(column.name not in row for column in shape.columns):
-        names = {column.name for column in shape.columns}
-        odd = min(names ^ row.keys())
-        fault = "is missing" if odd in names else "is not a column of the table"
-        raise WrongRowError(number, f"{odd[:40]!r} of {shape.name} {fault}")
-    return tuple(_value(shape, column, row[column.name], number) for column in shape.columns)
-
-
-def _value(shape: TableShape, column: Column, value: Any, number: int) -> Any:
-    if value is None and not column.required:
-        return None
-    found = _READ[column.kind](value)
-    if found is None:
-        raise WrongRowError(number, f"{column.name!r} of {shape.name} must be {_NAMES[column.kind]}")
-    return found
-
-
-def _text(value: Any) -> str | None:
-    # PostgreSQL keeps no text with a NUL in it.
-    return value if isinstance(value, str) and "\0" not in value else None
-
-
-def _blob(value: Any) -> bytes | None:
+def _values(shape: TableShape, row: Any, number: int) -> tuple[Any, ...]:
     try:
-        return base64.b64decode(value, validate=True) if isinstance(value, str) else None
-    except (binascii.Error, ValueError):
-        return None
-
-
-def _integer(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and -_INT64 <= value < _INT64 else None
-
-
-def _real(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if abs(value) < _INT64 and math.isfinite(value) else None
-
-
-_READ: Final[dict[str, Callable[[Any], Any]]] = {"text": _text, "blob": _blob, "integer": _integer, "real": _real}
-_NAMES: Final = {"text": "text", "blob": "base64", "integer": "an integer", "real": "a number"}
+        return msgspec.structs.astuple(msgspec.convert(row, shape.row))
+    except msgspec.ValidationError as error:
+        raise WrongRowError(number, f"a row of {shape.name} is not valid: {error}") from error
 
 
 RECORDS: Final = "records"  # table of the records, which are of many kinds
@@ -416,12 +368,7 @@ async def _examine_postgres(place: str) -> Examination:
     from bespeak.state.store.postgres_transaction import read  # noqa: PLC0415
 
     async with _connected(place) as (address, connection):
-        version = await version_in(address.name, connection)
-        if version > CURRENT:
-            raise ConfigError(
-                f"{address.name} was written by a newer bespeak (tables of version {version}; this one knows "
-                f"{CURRENT}). Use that release."
-            )
+        version = check_version(address.name, await version_in(address.name, connection), "database")
         size = (await connection.fetch(_POSTGRES_SIZE))[0][0]
         if version != CURRENT:
             return Examination(address.name, version, size)

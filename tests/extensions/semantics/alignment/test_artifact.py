@@ -24,9 +24,9 @@ from bespeak.extensions.semantics.rules import (
 )
 from bespeak.extensions.semantics.store import decompress
 from bespeak.extensions.semantics.terms import Ontology
-from bespeak.state.identity.artifact_signature import sign_artifact
 from bespeak.state.identity.jws import PrivateKey, generate_key, key_id
 from bespeak.state.identity.key_files import trusted
+from bespeak.state.identity.signed_document import sign_artifact
 
 KEY, OTHER = generate_key(), generate_key()
 TRUST = Trust(keys=trusted([KEY, OTHER]), ranks={key_id(KEY): 2, key_id(OTHER): 1})

@@ -17,7 +17,7 @@ from bespeak.extensions.semantics.ontology.registration import (
     judge_registration,
 )
 from bespeak.extensions.semantics.store import decompress
-from bespeak.state.identity.artifact_signature import ArtifactStatement
+from bespeak.state.identity.signed_document import ArtifactStatement
 
 CS = "https://ex.org/onto/cs"
 

@@ -15,8 +15,8 @@ from bespeak.extensions.semantics.alignment.policy import Alignment
 from bespeak.extensions.semantics.store import RegisterArtifact, compress
 from bespeak.extensions.semantics.terms import Ontology, OntologyRef, parse_version, succession_fault
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.state.identity.artifact_signature import verify_artifact
 from bespeak.state.identity.jws import PublicKey
+from bespeak.state.identity.signed_document import verify_artifact
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, has_errors
 from bespeak.text.source.tree import Location
 

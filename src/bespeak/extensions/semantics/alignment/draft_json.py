@@ -12,7 +12,7 @@ from bespeak.contract.core_ontology import is_iri
 from bespeak.extensions.semantics import rules
 from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule, Provenance, Unmapped
 from bespeak.extensions.semantics.terms import OntologyRef
-from bespeak.state.identity.artifact_signature import ArtifactStatement
+from bespeak.state.identity.signed_document import ArtifactStatement
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 from bespeak.text.reading.json_data import json_value
 from bespeak.text.source.tree import Location

@@ -18,7 +18,7 @@ from bespeak.extensions.semantics.ontology.triples import RdfNotation, notation_
 from bespeak.extensions.semantics.rules import BAD_IRI, BLANK_NODES, CAPABILITY_RANGE, IDENTITY, TOO_LARGE, VERSION
 from bespeak.extensions.semantics.store import MOST_CONTENT, RegisterArtifact, compress
 from bespeak.extensions.semantics.terms import Meanings, Ontology
-from bespeak.state.identity.artifact_signature import ArtifactStatement
+from bespeak.state.identity.signed_document import ArtifactStatement
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, has_errors
 from bespeak.text.source.tree import Location
 

@@ -23,6 +23,7 @@ from bespeak.protocol.address_guard import system_trust
 from bespeak.protocol.exchange.messages import Report
 from bespeak.runtime.bindings.mcp.process import TOO_LARGE, FailureKind, LastWords, Launch, McpFailure, run_process
 from bespeak.runtime.bindings.upstream import MAX_RESPONSE_BYTES
+from bespeak.runtime.concurrency import cancel_tasks
 
 if TYPE_CHECKING:
     import ssl
@@ -155,10 +156,7 @@ class McpConnection:
             # A session that has not begun cannot be ended in order.
             patience = 10.0 if self._ready.is_set() else 0.0
             _, pending = await asyncio.wait({self._task}, timeout=patience)
-            for task in pending:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+            await cancel_tasks(*pending)
 
     async def call(
         self, tool: str, arguments: Mapping[str, Any], report: Report | None = None
@@ -265,9 +263,7 @@ class McpConnection:
             await self._ended.wait()
         finally:
             self._session = None
-            watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await watching
+            await cancel_tasks(watching)
 
     @asynccontextmanager
     async def _transport(self) -> AsyncIterator[TransportStreams]:

@@ -1,6 +1,7 @@
 // Blocks: what a panel of the server consists of. Tables with actions, facts, texts and drawings.
 import { html, useState } from "./html.js";
 import { Drawing } from "./drawing.js";
+import { fillKey } from "./lib/copy.js";
 import { isObject } from "./lib/schema.js";
 import { Dialog, Json } from "./parts.js";
 
@@ -62,7 +63,7 @@ function Ask({ asked: { name, row, action }, onClose, onAct }) {
         onInput=${(event) => setValues({ ...values, [one.name]: event.currentTarget.value })} /></div>`)}
     <div class="tools"><button type="submit" class=${`primary ${action.danger ? "danger" : ""}`}>${action.label ?? name}</button>
       <button type="button" onClick=${onClose}>Cancel</button></div>
-    ${action.command && html`<${Shell} command=${action.command.replace("KEY", row.key)} />`}</form><//>`;
+    ${action.command && html`<${Shell} command=${fillKey(action.command, row.key)} />`}</form><//>`;
 }
 
 /** The command that does the same. */

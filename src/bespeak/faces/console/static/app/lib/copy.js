@@ -46,6 +46,9 @@ function headersOf(call, agent) {
 /** Quote a word for a shell. @param {string} word */
 export const quote = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`);
 
+/** Put the key of a row into the command of an action. @param {string} command @param {string} key */
+export const fillKey = (command, key) => command.replace("KEY", () => quote(key));
+
 /** @param {Call} call @param {string} address */
 function command(call, address) {
   const [path, rest] = fillPath(call.path, call.input);
