@@ -296,6 +296,9 @@ def _texts(endpoint: Endpoint, name: str) -> tuple[str, ...]:
     properties = schema.get("properties", {})
     named = list(properties.items())[:_PARAMETERS] if isinstance(properties, dict) else []
     told = (one.get("description", "") for _, one in named if isinstance(one, dict))
+    # A request rarely speaks of what it may leave out, or of the ids in a path.
+    asked = required if isinstance(required := schema.get("required"), list) else properties
+    main = (one for one, _ in named if one in asked and f"{{{one}}}" not in endpoint.path)
     hints = as_text(dict(semantic.parameter_hints)) if semantic.parameter_hints else ""
     more = endpoint.description if endpoint.description != semantic.intent and semantic.intent else ""
     return (
@@ -304,6 +307,7 @@ def _texts(endpoint: Endpoint, name: str) -> tuple[str, ...]:
         f"{more} {semantic.outcome}"[:_LONGEST],
         " ".join(one for one, _ in named)[:_LONGEST],
         f"{' '.join(one for one in told if isinstance(one, str))} {hints}"[:_LONGEST],
+        " ".join(main)[:_LONGEST],
     )
 
 
@@ -311,12 +315,12 @@ _documents: Final = BoundedCache["_Document"](_KEPT)
 
 
 def _read(name: str, *told: str) -> _Document:
-    """Read the texts of an endpoint: its name, intent, description, parameters and their hints."""
+    """Read the texts of an endpoint: name, intent, description, parameters, their hints, and the main parameters."""
     if (known := _documents.get((name, *told))) is not None:
         return known
-    written = (name, *told, *[""] * (4 - len(told)))
+    written = (name, *told, *[""] * (5 - len(told)))
     texts = [apart(_without_orders(text)) for text in written]
-    embedded = f"{texts[0]}. {texts[1]} {texts[3]}" if name else texts[1]
+    embedded = f"{texts[0]}. {texts[1]} {texts[5]}" if name else texts[1]
     found = _Document(read_fields(texts), " ".join(embedded.replace("-", " ").replace("_", " ").split()))
     return _documents.put((name, *told), found)
 
