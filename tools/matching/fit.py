@@ -39,7 +39,7 @@ THINGS: Final = ("the thing", "something", "what i told you about", "one of mine
 VAGUE: Final = 0.04  # share of needs that say what to do and not with what
 LEFT_OUT: Final = 0.15  # share of the endpoints that a service lacks, though it has their neighbours
 TEMPLATES: Final = 8  # needs by templates for each endpoint
-WRITTEN: Final = 0.35  # share of needs that were written, the others follow templates
+WRITTEN: Final = 0.5  # share of needs that were written, the others follow templates
 PENALTY: Final = 2.0
 OPENINGS: Final = (
     "", "", "", "please ", "can you ", "i want to ", "i need to ", "could you please ", "i'd like to ", "help me ",

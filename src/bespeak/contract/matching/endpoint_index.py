@@ -22,7 +22,7 @@ from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.operation_class import fit, operation_classes
 from bespeak.text.language.verb_form import lemmas
 
-_VERB: Final = 0.2  # weight of the verb; as a filter it would cost 3 to 20 points
+_VERB: Final = 0.3  # weight of the verb; as a filter it would cost 3 to 20 points
 _NEUTRAL: Final = 0.5
 _CONTRARY: Final = 0.1  # fit up to which a verb and a method contradict each other
 _SAME: Final = 0.8  # fit from which a verb asks for a method
