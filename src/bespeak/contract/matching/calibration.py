@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 FLOOR: Final = 0.3  # confidence below which it is more likely that no endpoint serves a need
-_DOUBT: Final = 0.25  # most that a doubtful match has
+_DOUBT: Final = 0.12  # most that a doubtful match has
 TIE: Final = 0.02  # lead, in units of the score, from which a match is likelier than the runner-up
 _LEAST: Final = 0.1  # most that a match has for which nothing speaks; it rises with the score
 _RISE: Final = 4.0
@@ -47,7 +47,7 @@ class Signals(NamedTuple):
 WEIGHTS: Final[dict[str, tuple[float, ...]]] = {
     "words": (-1.592, 4.019, 2.967, 0.521, 2.957, 1.608, 1.585, 0.411, -1.588, -1.094, 0.427),
     "wordllama": (-1.585, 4.334, 3.191, 0.320, 2.718, 1.318, 1.780, 0.467, -1.335, -0.950, 0.522),
-    "minilm": (0.0,) * 11,
+    "minilm": (-2.374, 6.235, 4.312, 0.441, 3.536, 1.066, 1.326, 0.348, -0.815, -0.785, 0.426),
 }
 
 

@@ -223,7 +223,7 @@ class EndpointIndex:
 
     def _is_far(self, weighed: _Weighed, place: int) -> bool:
         """Return True if neither words nor meanings have anything in common."""
-        return place not in weighed.words and weighed.cosines[place] < self._vectors.backend.apart
+        return place not in weighed.words and weighed.cosines[place] < self._vectors.backend.near
 
     def _verb(self, weighed: _Weighed, place: int) -> float:
         return weighed.fits[self._methods[place]] if place < len(self._methods) else _NEUTRAL

@@ -21,12 +21,11 @@ class Backend(NamedTuple):
 
     name: str
     embed: Embed
-    near: float = 0.2  # cosine from which two texts have something to do with each other
+    near: float = 0.2  # cosine from which texts that share no word have something to do with each other
     beside: float = 0.2  # weight of shared words beside the vectors
-    apart: float = 0.2  # cosine below which texts that share no word are not meant by each other
 
 
-WORDS: Final = Backend("words", word_vectors.embed, beside=0.3, apart=0.4)
+WORDS: Final = Backend("words", word_vectors.embed, near=0.25, beside=0.3)
 _SHARE: Final = 0.4  # of the vectors of words beside those of wordllama: each knows words that the other does not
 SMALL: Final = 1_000  # endpoints for which a model of sentences is fast enough: it takes 5 to 10 ms for each
 

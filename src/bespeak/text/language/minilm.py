@@ -131,5 +131,4 @@ def _normal_share(x: Array) -> Array:
     t = 1.0 / (1.0 + 0.3275911 * z)
     tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
     erf = np.sign(x) * (1.0 - tail * np.exp(-z * z))
-    share: Array = 0.5 * (1.0 + erf)
-    return share
+    return np.asarray(0.5 * (1.0 + erf), np.float32)
