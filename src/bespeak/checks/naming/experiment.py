@@ -52,9 +52,7 @@ class Condition(NamedTuple):
         return " ".join(map(str, self))
 
 
-CONDITIONS: Final = tuple(
-    Condition(*one) for one in product(NAMINGS, ("kept", "removed", "swapped"), (1, 2))
-)  # fmt: skip
+CONDITIONS: Final = tuple(Condition(*one) for one in product(NAMINGS, ("kept", "removed", "swapped"), (1, 2)))
 
 
 @dataclass(frozen=True, slots=True)

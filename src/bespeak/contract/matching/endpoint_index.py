@@ -170,18 +170,11 @@ class EndpointIndex:
         cosines = self._vectors.cosines(need.text) if need.terms and size else [0.0] * size
         fits = {method: _fit(method, need.verbs) for method in self._places}
         shares = [score / most for score in words.values()] if most else []
-        by_method = [(fits[method], len(places)) for method, places in self._places.items()]
-        by_method.append((_NEUTRAL, size - len(self._methods)))
+        verbs = [*(fits[method] - _NEUTRAL for method in self._methods), *[0.0] * (size - len(self._methods))]
         unit_cosine = 1.0 / max(_deviation(cosines, size), _LEAST[0])
         unit_words = self._vectors.backend.beside / max(_deviation(shares, size), _LEAST[1]) / (most or 1.0)
-        mean = sum(value * count for value, count in by_method) / (size or 1)
-        spread = math.sqrt(sum((value - mean) ** 2 * count for value, count in by_method) / (size or 1))
-        unit_verb = _VERB / max(spread, _LEAST[2])
-        fused = [cosine * unit_cosine for cosine in cosines]
-        for method, places in self._places.items():
-            if added := unit_verb * (fits[method] - _NEUTRAL):
-                for place in places:
-                    fused[place] += added
+        unit_verb = _VERB / max(_deviation(verbs, size), _LEAST[2])
+        fused = [cosine * unit_cosine + verb * unit_verb for cosine, verb in zip(cosines, verbs, strict=True)]
         for place, score in words.items():
             fused[place] += unit_words * score
         for place, successor in self._successors.items():

@@ -35,12 +35,12 @@ def _table() -> _Table:
     return _Table(tuple(map(float, scale.split())), places, rest[: len(places)], rest[len(places) :])
 
 
-def embed(texts: Sequence[str]) -> list[list[float]]:
+def embed(texts: Sequence[str]) -> list[array[float]]:
     """Return a vector for each text: of length 1, or zeros if it has no usual word."""
     return [_add(text) for text in texts]
 
 
-def _add(text: str) -> list[float]:
+def _add(text: str) -> array[float]:
     table = _table()
     places = [place for word in words(text)[:_MOST] if (place := table.places.get(word)) is not None]
     size, total, weight = len(table.scale), 0, 0
@@ -52,4 +52,4 @@ def _add(text: str) -> list[float]:
     sums = array("I", total.to_bytes(size * 4, sys.byteorder))
     found = [(one - LEVELS * weight) * scale for one, scale in zip(sums, table.scale, strict=True)]
     length = sqrt(sum(value * value for value in found))
-    return [value / length for value in found] if length else found
+    return array("f", [value / (length or 1.0) for value in found])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import pkgutil
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from importlib.resources import files
 from typing import Any, Final
 
 import numpy as np
@@ -105,12 +105,7 @@ class MiniLM:
 
 @lru_cache(maxsize=1)
 def _model() -> MiniLM:
-    def read(name: str) -> bytes:
-        data = pkgutil.get_data(SENTENCES, name)
-        assert data is not None
-        return data
-
-    return MiniLM(read)
+    return MiniLM(lambda name: files(SENTENCES).joinpath(name).read_bytes())
 
 
 def embed(texts: Sequence[str]) -> Array:
