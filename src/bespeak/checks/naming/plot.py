@@ -19,18 +19,19 @@ _PAGE: Final = """<!doctype html>
 <p>{}</p></body></html>
 """
 NOTES: Final = (
-    "Intervals are 95 %: Wilson for accuracies, bootstrap over endpoints for differences. p is the exact test of "
-    "McNemar, not corrected for the number of comparisons; 0.000 is below 0.0005. Other words: requests that do not "
-    f"say the verb of their endpoint. Two stages: at most {SHORTLIST} verbs are chosen first. Tokens are estimated."
+    "Intervals are 95 %: Wilson for accuracies, bootstrap over endpoints for differences; the number of comparisons is "
+    "not accounted for. Other words: requests that do not say the verb of their endpoint. Two stages: at most "
+    f"{SHORTLIST} verbs are chosen first. Tokens are estimated."
 )
 
 
 def facts_of(report: Report) -> str:
-    """Return in two sentences what was measured."""
+    """Return in some sentences what was measured."""
     return (
         f"{report.tasks} requests, {report.endpoints} endpoints, services: {report.services}; "
         f"matcher {report.matcher}, seed {report.seed}. "
-        f"{report.saying_the_verb} requests say the verb of their endpoint."
+        f"{report.saying_the_verb} requests say the verb of their endpoint. "
+        f"Accuracy of a random choice: {report.by_chance:.3f}."
     )
 
 

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 FLOOR: Final = 0.3  # confidence below which it is more likely that no endpoint serves a need
-_DOUBT: Final = 0.25  # most that a doubtful match has
+_DOUBT: Final = 0.12  # most that a doubtful match has
 TIE: Final = 0.02  # lead, in units of the score, from which a match is likelier than the runner-up
 _LEAST: Final = 0.1  # most that a match has for which nothing speaks; it rises with the score
 _RISE: Final = 4.0
-_FEW: Final = 12  # endpoints from which a list says what is usual
 
 
 class Signals(NamedTuple):
@@ -30,9 +29,6 @@ class Signals(NamedTuple):
     doubtful: bool  # the method does the contrary, or the need does not say with what
 
     def features(self) -> tuple[float, ...]:
-        # Among few endpoints deviations say little: one is always far ahead of the others.
-        tiny = max(1.0 - math.log(max(self.size, 1)) / math.log(_FEW), 0.0)
-        shared = min(self.words, 1.0)
         return (
             1.0,
             self.cosine,
@@ -42,37 +38,17 @@ class Signals(NamedTuple):
             max(self.verb - 0.5, 0.0),
             min(self.verb - 0.5, 0.0),
             min(self.margin, 3.0),
-            min(self.score, 1.0),
             1.0 / max(self.terms, 1),
             math.log(max(self.size, 1)) / 5.0,
-            min(self.lead, 0.3),
             float(self.words <= 0.0),
-            tiny,
-            tiny * self.cosine,
-            tiny * shared,
-            tiny * min(self.margin, 3.0),
-            tiny * min(self.lead, 0.3),
-            tiny * min(self.score, 1.0),
-            tiny * float(self.words <= 0.0),
-            tiny * max(self.verb - 0.5, 0.0),
         )
 
 
 WEIGHTS: Final[dict[str, tuple[float, ...]]] = {
-    "words": (
-        -0.888, 1.732, 2.708, 1.396, 3.970, 2.180, 1.124, 0.227, -0.074, -1.837, -1.218,
-        1.167, -0.320, 0.463, 0.446, -0.506, -0.007, 0.956, -1.297, -1.096, 0.232,
-    ),
-    "wordllama": (
-        -0.602, 2.711, 2.222, 0.516, 3.398, 1.222, 1.461, 0.310, 0.302, -1.575, -1.275,
-        1.361, -0.032, -0.882, 0.715, -0.316, 0.338, 0.514, -0.087, -0.447, 0.064,
-    ),
-    # Fitted on large maps only: what is seen of small ones has no weight yet.
-    "minilm": (
-        -1.001, 1.594, 0.448, 0.875, 1.400, 1.021, 0.688, 1.059, 1.240, -0.895, -1.168,
-        0.000, 0.000, 0.000, 0.000, 0.000, 0.000, 0.000, 0.000, 0.000, 0.000,
-    ),
-}  # fmt: skip
+    "words": (-1.592, 4.019, 2.967, 0.521, 2.957, 1.608, 1.585, 0.411, -1.588, -1.094, 0.427),
+    "wordllama": (-1.585, 4.334, 3.191, 0.320, 2.718, 1.318, 1.780, 0.467, -1.335, -0.950, 0.522),
+    "minilm": (-2.374, 6.235, 4.312, 0.441, 3.536, 1.066, 1.326, 0.348, -0.815, -0.785, 0.426),
+}
 
 
 def confidence(backend: str, signals: Signals, weights: Sequence[float] | None = None) -> float:

@@ -22,7 +22,7 @@ from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.operation_class import fit, operation_classes
 from bespeak.text.language.verb_form import lemmas
 
-_VERB: Final = 0.2  # weight of the verb; as a filter it would cost 3 to 20 points
+_VERB: Final = 0.3  # weight of the verb; as a filter it would cost 3 to 20 points
 _NEUTRAL: Final = 0.5
 _CONTRARY: Final = 0.1  # fit up to which a verb and a method contradict each other
 _SAME: Final = 0.8  # fit from which a verb asks for a method
@@ -170,18 +170,11 @@ class EndpointIndex:
         cosines = self._vectors.cosines(need.text) if need.terms and size else [0.0] * size
         fits = {method: _fit(method, need.verbs) for method in self._places}
         shares = [score / most for score in words.values()] if most else []
-        by_method = [(fits[method], len(places)) for method, places in self._places.items()]
-        by_method.append((_NEUTRAL, size - len(self._methods)))
+        verbs = [*(fits[method] - _NEUTRAL for method in self._methods), *[0.0] * (size - len(self._methods))]
         unit_cosine = 1.0 / max(_deviation(cosines, size), _LEAST[0])
         unit_words = self._vectors.backend.beside / max(_deviation(shares, size), _LEAST[1]) / (most or 1.0)
-        mean = sum(value * count for value, count in by_method) / (size or 1)
-        spread = math.sqrt(sum((value - mean) ** 2 * count for value, count in by_method) / (size or 1))
-        unit_verb = _VERB / max(spread, _LEAST[2])
-        fused = [cosine * unit_cosine for cosine in cosines]
-        for method, places in self._places.items():
-            if added := unit_verb * (fits[method] - _NEUTRAL):
-                for place in places:
-                    fused[place] += added
+        unit_verb = _VERB / max(_deviation(verbs, size), _LEAST[2])
+        fused = [cosine * unit_cosine + verb * unit_verb for cosine, verb in zip(cosines, verbs, strict=True)]
         for place, score in words.items():
             fused[place] += unit_words * score
         for place, successor in self._successors.items():
@@ -223,7 +216,7 @@ class EndpointIndex:
 
     def _is_far(self, weighed: _Weighed, place: int) -> bool:
         """Return True if neither words nor meanings have anything in common."""
-        return place not in weighed.words and weighed.cosines[place] < self._vectors.backend.apart
+        return place not in weighed.words and weighed.cosines[place] < self._vectors.backend.near
 
     def _verb(self, weighed: _Weighed, place: int) -> float:
         return weighed.fits[self._methods[place]] if place < len(self._methods) else _NEUTRAL
@@ -296,6 +289,9 @@ def _texts(endpoint: Endpoint, name: str) -> tuple[str, ...]:
     properties = schema.get("properties", {})
     named = list(properties.items())[:_PARAMETERS] if isinstance(properties, dict) else []
     told = (one.get("description", "") for _, one in named if isinstance(one, dict))
+    # A request rarely speaks of what it may leave out, or of the ids in a path.
+    asked = required if isinstance(required := schema.get("required"), list) else properties
+    main = (one for one, _ in named if one in asked and f"{{{one}}}" not in endpoint.path)
     hints = as_text(dict(semantic.parameter_hints)) if semantic.parameter_hints else ""
     more = endpoint.description if endpoint.description != semantic.intent and semantic.intent else ""
     return (
@@ -304,6 +300,7 @@ def _texts(endpoint: Endpoint, name: str) -> tuple[str, ...]:
         f"{more} {semantic.outcome}"[:_LONGEST],
         " ".join(one for one, _ in named)[:_LONGEST],
         f"{' '.join(one for one in told if isinstance(one, str))} {hints}"[:_LONGEST],
+        " ".join(main)[:_LONGEST],
     )
 
 
@@ -311,12 +308,12 @@ _documents: Final = BoundedCache["_Document"](_KEPT)
 
 
 def _read(name: str, *told: str) -> _Document:
-    """Read the texts of an endpoint: its name, intent, description, parameters and their hints."""
+    """Read the texts of an endpoint: name, intent, description, parameters, their hints, and the main parameters."""
     if (known := _documents.get((name, *told))) is not None:
         return known
-    written = (name, *told, *[""] * (4 - len(told)))
+    written = (name, *told, *[""] * (5 - len(told)))
     texts = [apart(_without_orders(text)) for text in written]
-    embedded = f"{texts[0]}. {texts[1]} {texts[3]}" if name else texts[1]
+    embedded = f"{texts[0]}. {texts[1]} {texts[5]}" if name else texts[1]
     found = _Document(read_fields(texts), " ".join(embedded.replace("-", " ").replace("_", " ").split()))
     return _documents.put((name, *told), found)
 

@@ -51,12 +51,11 @@ _QUESTION: Final = re.compile(
 
 _VALUES: Final = frozenset(
     stem(word)
-    for word in re.findall(
-        r"\w+",
+    for word in word_set(
         "one two three four five six seven eight nine ten eleven twelve hundred thousand next last today tonight "
         "tomorrow yesterday morning noon afternoon evening night midnight day week weekend month year person people "
         "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
-        "september october november december",
+        "september october november december"
     )
 )
 

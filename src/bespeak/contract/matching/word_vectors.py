@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pkgutil
+import sys
 import zlib
+from array import array
 from collections.abc import Sequence
 from functools import lru_cache
 from math import sqrt
@@ -33,23 +35,21 @@ def _table() -> _Table:
     return _Table(tuple(map(float, scale.split())), places, rest[: len(places)], rest[len(places) :])
 
 
-@lru_cache(maxsize=16_384)
-def _vector(word: str) -> tuple[float, ...] | None:
-    table = _table()
-    if (place := table.places.get(word)) is None:
-        return None
-    size, weight = len(table.scale), table.weights[place] / 255
-    row = table.levels[place * size : (place + 1) * size]
-    return tuple([weight * (level - LEVELS) * scale for level, scale in zip(row, table.scale, strict=True)])
-
-
-def embed(texts: Sequence[str]) -> list[list[float]]:
+def embed(texts: Sequence[str]) -> list[array[float]]:
     """Return a vector for each text: of length 1, or zeros if it has no usual word."""
     return [_add(text) for text in texts]
 
 
-def _add(text: str) -> list[float]:
-    found = [row for word in words(text)[:_MOST] if (row := _vector(word)) is not None]
-    total = [sum(column) for column in zip(*found, strict=True)] if found else [0.0] * len(_table().scale)
-    length = sqrt(sum(value * value for value in total))
-    return [value / length for value in total] if length else total
+def _add(text: str) -> array[float]:
+    table = _table()
+    places = [place for word in words(text)[:_MOST] if (place := table.places.get(word)) is not None]
+    size, total, weight = len(table.scale), 0, 0
+    for place in places:
+        # As one long integer, all numbers of a row are multiplied and added at once.
+        row = array("I", list(table.levels[place * size : (place + 1) * size]))
+        total += table.weights[place] * int.from_bytes(row.tobytes(), sys.byteorder)
+        weight += table.weights[place]
+    sums = array("I", total.to_bytes(size * 4, sys.byteorder))
+    found = [(one - LEVELS * weight) * scale for one, scale in zip(sums, table.scale, strict=True)]
+    length = sqrt(sum(value * value for value in found))
+    return array("f", [value / (length or 1.0) for value in found])

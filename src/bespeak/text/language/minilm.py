@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import pkgutil
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from importlib.resources import files
 from typing import Any, Final
 
 import numpy as np
@@ -84,7 +85,7 @@ class MiniLM:
             return whole.reshape(*state.shape[:2], HEADS, -1).transpose(0, 2, 1, 3)
 
         query, key, value = heads("query"), heads("key"), heads("value")
-        scores = query @ key.transpose(0, 1, 3, 2) / np.sqrt(query.shape[-1])
+        scores = query @ key.transpose(0, 1, 3, 2) / math.sqrt(query.shape[-1])
         scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
         seen = (scores / scores.sum(axis=-1, keepdims=True)) @ value
         seen = self._linear(name + "attention.output.dense", seen.transpose(0, 2, 1, 3).reshape(state.shape))
@@ -104,12 +105,7 @@ class MiniLM:
 
 @lru_cache(maxsize=1)
 def _model() -> MiniLM:
-    def read(name: str) -> bytes:
-        data = pkgutil.get_data(SENTENCES, name)
-        assert data is not None
-        return data
-
-    return MiniLM(read)
+    return MiniLM(lambda name: files(SENTENCES).joinpath(name).read_bytes())
 
 
 def embed(texts: Sequence[str]) -> Array:
@@ -126,9 +122,8 @@ def _split(text: str) -> Iterator[str]:
 
 def _normal_share(x: Array) -> Array:
     """Compute the normal distribution function at x by formula 7.1.26 of Abramowitz and Stegun: numpy has no erf."""
-    z = np.abs(x) / np.sqrt(2.0)
+    z = np.abs(x) / math.sqrt(2.0)  # a number of numpy's would make all that follows double
     t = 1.0 / (1.0 + 0.3275911 * z)
     tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
     erf = np.sign(x) * (1.0 - tail * np.exp(-z * z))
-    share: Array = (0.5 * (1.0 + erf)).astype(np.float32)
-    return share
+    return np.asarray(0.5 * (1.0 + erf), np.float32)
