@@ -61,6 +61,12 @@ def test_sentences_of_a_get_that_acts_say_so(path: str, described: str, intent: 
     ("CREATE", "/reviews", "create a SubjectAccessReview", "Create a subject access review"),
     ("APPROVE", "/orders/{id}/approval", "approve", "Approve the named order"),
     ("RESET", "/users/{id}/password", "", "Reset the password of the named user"),
+    ("VALIDATE", "/numbers", "Phone number validation", "Validate numbers"),
+    ("LIST", "/zones", "a listing of all zones", "List zones"),
+    ("FETCH", "/stops/{id}", "getStop is used to get a stop", "Get a stop"),
+    ("SEARCH", "/songs", "API endpoint to search songs", "Search songs"),
+    ("FETCH", "/atms", "This extended API will return all machines", "Return all machines"),
+    ("REMOVE", "/lists/{id}/like", "#### Sign-in required\nRemove a like", "Remove a like"),
 )
 def test_intent_is_a_command_with_the_meaning_of_the_verb(verb: str, path: str, summary: str, intent: str) -> None:
     assert written(verb, path, summary).intent == intent
@@ -92,6 +98,10 @@ def test_summary_that_repeats_the_name_or_addresses_a_model_is_not_used() -> Non
     ("UPDATE", "/pets/{id}", "The pet has the values of the input"),
     ("BOOK", "/rooms/{id}", "The room has been booked"),
     ("CHECK", "/addresses", "The result for the address is in the answer"),
+    ("COUNT", "/user", "The number of users is in the answer"),
+    ("REMOVE", "/documents/1", "The document no longer exists"),
+    ("CONVERT", "/image/anonymize", "The result for the image is in the answer"),
+    ("CREATE", "/url", "A url exists as the input describes it"),
 )
 def test_an_outcome_is_a_state(verb: str, path: str, outcome: str) -> None:
     assert written(verb, path).outcome == outcome
@@ -109,7 +119,14 @@ def test_narrative_description_is_not_used_as_intent(description: str) -> None:
 
 @pytest.mark.parametrize(
     ("verb", "form"),
-    [("book", "booked"), ("pay", "paid"), ("submit", "submitted"), ("deny", "denied"), ("shut", "shut")],
+    [
+        ("book", "booked"),
+        ("pay", "paid"),
+        ("submit", "submitted"),
+        ("deny", "denied"),
+        ("shut", "shut"),
+        ("cleanup", "cleaned up"),
+    ],
 )
 def test_participles(verb: str, form: str) -> None:
     assert participle(verb) == form

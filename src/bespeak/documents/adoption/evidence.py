@@ -16,6 +16,8 @@ from bespeak.contract.handler import UPSTREAM_ERRORS
 from bespeak.documents.adoption.facade import READING, Candidate, Guess
 from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
 from bespeak.documents.adoption.verb_words import (
+    EMPTY,
+    READING_COMMANDS,
     SURE,
     base,
     changing_words,
@@ -247,12 +249,11 @@ def _holds_program(named: Sequence[str], schema: Mapping[str, Any], *, reads: bo
     return not _VALUE.search(said) and not (reads and named[-1] in _IDENTIFYING)
 
 
-_ON_A_COMMAND: Final = listed("reading-commands")
-"""Words that mean reading even as a command on one thing, and in prose: /orders/{id}/preview."""
-_FETCHING: Final = frozenset({"get", "fetch", "retrieve"})
-_ISSUED: Final = frozenset({"token", "session", "credential", "credentials", "secret", "otp", "nonce"})
+FETCHING: Final = frozenset({"get", "fetch", "retrieve"})
+_NEW_ONE: Final = re.compile(r"\w+ (?:an?|one|next|new) ", re.IGNORECASE)
+_ISSUED: Final = word_set("token session credential secret otp nonce")
 """Things that are made when somebody gets them: POST /oauth/token with `getToken`."""
-_IN_A_NAME: Final = _ON_A_COMMAND | _FETCHING | {"lookup", "describe", "check", "is", "has", "does", "can"}
+_IN_A_NAME: Final = READING_COMMANDS | FETCHING | {"lookup", "describe", "check", "is", "has", "does", "can"}
 """Words that mean reading as the verb of a name. As a command they may act: /repos/{id}/fetch, /todos/{id}/check."""
 _READ_EVIDENCE_MADE: Final = frozenset({"201", "202", "204"})
 """Statuses of an answer to something that was created, begun or done (RFC 9110 15.3)."""
@@ -260,6 +261,7 @@ _LAUNCHING: Final = word_set("request trigger start initiate launch schedule sub
 """First words of a sentence about work that is begun: `Trigger the verification of an account`."""
 _PRODUCING: Final = word_set("generate render build produce compose compile export print draw convert format")
 """Verbs for making the answer itself: a GET that renders a page changes nothing."""
+_ISSUING: Final = word_set("request issue new renew refresh obtain")
 _MADE_FOR_GOOD: Final = _ISSUED | {"key", "keys", "apikey", "password", "passwords", "certificate", "pin", "keypair"}
 """Things that stay valid when they are made: GET /key/generate."""
 _STATING: Final = word_set("contain remain represent include provide consist belong expand describe confirm")
@@ -270,10 +272,14 @@ _CHOSEN: Final = frozenset({*((word,) for word in CHOOSING), ("action", "type"),
 
 def only_reads(candidate: Candidate, word: str) -> bool:
     """Return True if a word in the place of the verb means reading, and nothing speaks against it."""
-    named = name_verb(candidate)
-    if word not in (_IN_A_NAME if named is not None and named.word == word else _ON_A_COMMAND):
+    named, tail = name_verb(candidate), path_verb(candidate)
+    # A sentence may say it too, but not of a thing that may be new (Get a quote), nor where the path says it of one
+    # thing: /repos/{id}/fetch acts.
+    told = named is None and command_of(candidate) == word and _NEW_ONE.match(candidate.summary) is None
+    told = told and ("{" not in candidate.bare_path or tail is None or tail.word != word)
+    if word not in (_IN_A_NAME if told or (named is not None and named.word == word) else READING_COMMANDS):
         return False
-    if word in _FETCHING and not _ISSUED.isdisjoint(words(f"{candidate.name} {candidate.path}")):
+    if word in FETCHING and is_issued(candidate):
         return False
     begun = (text.partition(" ")[0].lower() for text in (candidate.summary, candidate.description))
     if not _LAUNCHING.isdisjoint(base(word) for word in begun):
@@ -282,13 +288,18 @@ def only_reads(candidate: Candidate, word: str) -> bool:
     return not made and not any(changing_words(candidate))
 
 
+def is_issued(candidate: Candidate) -> bool:
+    """Return True if a candidate is about something that is made when somebody gets it, such as a token."""
+    return not _ISSUED.isdisjoint(map(singular, words(f"{candidate.name} {candidate.path}")))
+
+
 def contradicts(candidate: Candidate, word: str) -> bool:
     """Return True if a word says that a call changes something, although its method should only read.
 
     A word that is mostly a noun does not, unless it stands where only commands stand: `train` in `Next Trains`.
     """
     is_action = is_plain(word) or (word in SPOKEN and is_verbal(word)) or word == command_of(candidate)
-    return is_action and changes(word) and word not in _STATING and _is_deed(candidate, word)
+    return is_action and changes(word) and word not in _STATING | EMPTY and _is_deed(candidate, word)
 
 
 def acts(candidate: Candidate) -> str:
@@ -296,9 +307,14 @@ def acts(candidate: Candidate) -> str:
     if candidate.method not in READING:
         return ""
     found = [one for one in (name_verb(candidate), path_verb(candidate)) if one is not None and one.trust >= SURE]
-    acting = [one.word for one in found if changes(one.word) and _is_deed(candidate, one.word)]
+    acting = [
+        one.word for one in found if one.word not in EMPTY and changes(one.word) and _is_deed(candidate, one.word)
+    ]
     if acting and found[0].word == acting[0]:
         return acting[0]
+    last = words(candidate.bare_path.rpartition("/")[2])
+    if last[:1] and last[0] in _ISSUING and not _ISSUED.isdisjoint(last[1:]):
+        return last[0]  # GET /request-token
     for before, segment in pairwise((candidate.path or "").split("/")):
         # A parameter says what is done: /pods/{id}/{action}, but not /actions/{action}.
         named = words(segment[1:-1]) if segment[:1] == "{" else ()

@@ -20,7 +20,7 @@ from bespeak.documents.adoption.facade import UNSURE, Candidate, Guess, Risk
 from bespeak.documents.adoption.path_choice import PathChoice, choose_path, other_paths, topic_of
 from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
 from bespeak.documents.adoption.verb_choice import VerbChoice, choose_verb, guess_impact, is_list
-from bespeak.documents.adoption.verb_words import bare_words, heads_of, is_verb
+from bespeak.documents.adoption.verb_words import bare_words, heads_of, is_plain, is_verb
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.language.consistency import judge
 from bespeak.text.language.head_verb import head_verbs
@@ -30,22 +30,22 @@ from bespeak.text.language.names import LIGHT, RELATING, is_plural, main_class, 
 from bespeak.text.language.phrases import mechanism, object_places, weakness
 from bespeak.text.language.sentence import is_english, is_several, listed, names, word_set
 from bespeak.text.language.sentence import words as sentence_words
-from bespeak.text.language.verb_form import lemmas
+from bespeak.text.language.verb_form import PARTICLES, classify, lemmas
 
 _VOWELS: Final = "aeiou"
 _DOUBLING: Final = re.compile(  # one syllable, or one that is stressed at its end
     r"[^aeiou]*[aeiou][^aeiouwxy]|(?:per|sub|com|re|e)mit|(?:trans|in)fer|cancel|retag|embed|snapshot|bootstrap"
 )
 _IRREGULAR: Final = {verb: verb for verb in listed("unchanged-participles")} | names("participles")
-_PARTED: Final = names("particles-of-nouns")  # of verbs that are written as one word with them: login
 _NO_NUMBER: Final = word_set("data metadata information info news feedback content traffic health status access")
 _MYSELF: Final = frozenset({"me", "self", "current", "mine"})  # segments that mean the caller
 _AS: Final = ("by", "with", "for", "from", "in", "of")  # they begin a segment that qualifies: /pets/by-status
 _LONGEST: Final = 300
 _MAKING: Final = frozenset({"CREATE", "REGISTER", "SUBMIT", "DEFINE", "ESTABLISH", "GENERATE"})
 _OPENING: Final = re.compile(  # filler words before the verb
-    r"\A(?:at any time,? )?(?:you can|use this to|"
-    r"(?:use )?this (?:endpoint|operation|method|call|resource|tool)(?: to| can be used to)?|"
+    r"\A(?:at any time,? )?(?:you can|use this to|\w+ is used to|(?:an? |the )?(?:\w+ )?endpoint (?:to|that)|"
+    r"(?:use )?this (?:\w+ )?(?:endpoint|operation|method|call|resource|tool|api|request|service)"
+    r"(?: to| (?:can be|is) used to| will)?|"
     r"(?:allows|lets|enables) (?:you|users|clients|the caller)(?: to)?) (?=[a-z])",
     re.IGNORECASE,
 )
@@ -113,13 +113,18 @@ def _thing(path: str, verb: str, word: str) -> _Thing:
     named = [at for at in literals if segments[at] not in _MYSELF and segments[at].partition("-")[0] not in _AS]
     # APPROVE /orders/{id}/approval is about the order.
     said = word if main_class(verb.lower()) == "ANALYZE" else ""
-    while len(named) > 1 and (meanings().verb_of(segments[named[-1]]) == verb.lower() or segments[named[-1]] == said):
+    while len(named) > 1 and (
+        meanings().verb_of(segments[named[-1]]) == verb.lower()
+        or segments[named[-1]] == said
+        or segments[named[-1]].isdecimal()
+        or is_plain(segments[named[-1]])
+    ):
         named.pop()
     at = named[-1] if named else -1
     listed = (segments[at] if named else "item").replace("-", " ")
     *before, last = listed.split()
     name = " ".join((*before, singular(last)))
-    single = any(part.startswith("{") or part in _MYSELF for part in segments[at + 1 :])
+    single = any(part.startswith("{") or part.isdecimal() or part in _MYSELF for part in segments[at + 1 :])
     selected = at > 1 and segments[at - 1].startswith("{") and not segments[at - 2].startswith("{")
     owner = singular(segments[at - 2].replace("-", " ")) if selected and not single else ""
     return _Thing(name, listed, single, owner)
@@ -134,7 +139,7 @@ def _intents(candidate: Candidate, verb: str, thing: _Thing) -> Iterator[tuple[s
         yield first_sentence(texts[0][0]), "the description", 0.9
     for text, source, sure in texts:
         bare = _ASIDE.sub("", first_sentence(text))
-        said = _OPENING.sub("", _in_words(bare, thing)) if bare != candidate.name else ""
+        said = _in_words(_OPENING.sub("", bare), thing) if bare != candidate.name or " " in bare else ""
         if not said or _CALLED.match(said) or not is_english(sentence_words(said)):
             continue
         heads = head_verbs(said)
@@ -144,6 +149,8 @@ def _intents(candidate: Candidate, verb: str, thing: _Thing) -> Iterator[tuple[s
             continue  # it describes the actor or a meaning instead of the wish
         phrase = len(said.split()) <= _FEW and " you " not in said
         if phrase and (not heads or heads[0].kind == "nominal"):
+            if _repeats(verb, said):
+                continue
             yield _led(verb, said), source, sure - 0.1
         yield _imperative(said), source, sure
     yield _plainly(verb, thing), _MADE, 0.5
@@ -178,6 +185,13 @@ def _led(verb: str, phrase: str) -> str:
         return f"{verb.capitalize()} {rest}"
     named = first[1:] != first[1:].lower()
     return f"{verb.capitalize()} {phrase if named else phrase[0].lower() + phrase[1:]}"
+
+
+def _repeats(verb: str, phrase: str) -> bool:
+    """Return True if a phrase has the noun of a verb: "Phone number validation" of VALIDATE."""
+    said = phrase.lower().split()
+    forms = (lemma.verb for word in said[1:] for lemma in lemmas(word) if lemma.form != "base")
+    return verb.lower() in (*said, *map(meanings().verb_of, said), *forms)
 
 
 def _imperative(sentence: str) -> str:
@@ -227,7 +241,7 @@ def _outcome(verb: str, thing: _Thing, word: str) -> str:
         return f"The {thing.name} has been {participle(word)}"
     several = not thing.single and is_plural(thing.listed.split()[-1])
     if verb == "COUNT":
-        return f"The number of {thing.listed} is in the answer"
+        return f"The number of {plural(thing.listed)} is in the answer"
     if main == "ANALYZE":
         return f"The result for the {thing.name} is in the answer"
     if main == "READ":
@@ -253,7 +267,8 @@ def participle(verb: str) -> str:
     """Return the past participle of a verb: booked, paid, submitted."""
     if verb in _IRREGULAR:
         return _IRREGULAR[verb]
-    if particle := _PARTED.get(verb):
+    particle = next((one for one in (*PARTICLES, "in") if verb.endswith(one) and verb != one), "")
+    if particle and (classify(verb).kind == "phrasal" or verb == "chargeback"):
         return f"{participle(verb.removesuffix(particle))} {particle}"
     forms = [(form, kind) for form, readings in lexicon().irregular.items() for base, kind in readings if base == verb]
     for wanted in ("participle", "past"):

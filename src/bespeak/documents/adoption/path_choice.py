@@ -31,7 +31,7 @@ from bespeak.text.language.segment import judge_segment
 from bespeak.text.language.sentence import word_set
 
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}")
-_VERSION: Final = re.compile(r"v[0-9]+(?:[a-z]+[0-9]*)?(?:[.-][0-9]+)*|[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_VERSION: Final = re.compile(r"v[0-9]+(?:[a-z]+[0-9]*)?(?:[.-][0-9]+)*|[0-9]+(?:\.[0-9]+)+|[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PREFIXES: Final = frozenset({"api", "rest", "public", "services"})  # leading segments that do not name a resource
 _OF_METHOD: Final = re.compile(r"(?:GET|POST|PUT|PATCH|DELETE)_(?=[A-Z])")  # before a name: POST_CreateLoadBalancer
 _MOST_WORDS: Final = 4
@@ -121,12 +121,13 @@ class _PathWriter:
         # The word before a version is the name of an API: /compute/v1.
         is_api = not self.segments and _is_version(following) and not _is_fine(hyphenated(piece), verb, verbs)
         named = f"{piece}-api" if is_api else piece
-        if segment := _segment(named, verb, verbs, self.reasons, word=self.word, topic=topic):
+        if segment := _segment(named, verb, verbs, self.reasons, word=self.word, topic=topic, selected=following):
             self.segments.append(segment)
 
     def _repeats_verb(self, piece: str, following: str) -> bool:
         """Return True if a segment says no more than the verb about what stands before it."""
-        says_verb = _says(hyphenated(piece), self.verb)
+        several = bool(self.segments) and is_plural(self.segments[-1])
+        says_verb = _says(hyphenated(piece), self.verb, several=several)
         if not self.segments:
             # The first segment owns the parameters of a path, unless a noun follows: /search/issues.
             return says_verb and following[:1] not in ("", "{")
@@ -154,8 +155,8 @@ def _described_things(pieces: list[str], state: str) -> list[str]:
     """
     found: list[str] = []
     for piece in pieces:
-        before, literal = found[-1] if found else "{", not piece.startswith("{")
-        if literal and _is_participle(before):
+        before = found[-1] if found else "{"
+        if not piece.startswith("{") and _is_participle(before):
             found[-1] = f"{before}-{piece}"
         elif _is_participle(piece) and not before.startswith("{") and _is_thing(before):
             found[-1] = f"{piece}-{before}"
@@ -172,7 +173,7 @@ def _is_thing(piece: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def _is_participle(piece: str) -> bool:
-    verdict = judge_segment(hyphenated(piece))
+    verdict = judge_segment(hyphenated(piece)) if not piece.startswith("{") else None
     return verdict is not None and (verdict.tier, verdict.reason) == ("error", "past")
 
 
@@ -184,7 +185,7 @@ def other_paths(
     first, last = segments[0], segments[-1]
     if choice.version:
         yield "/" + "/".join([f"{first}-{hyphenated(choice.version)}", *segments[1:]])
-    parts = described.partition("#")[0].partition("?")[0].split("/")
+    parts = bare_path(described).split("/")
     lost = [name for part in parts for name in _literals(part) if name and name not in segments]
     yield from _longer(choice.path, reversed(lost), verb, verbs)
     if last.startswith("{") and (by := next(_nouns(f"by-{last[1:-1].replace('_', '-')}", verb, verbs), "")):
@@ -299,9 +300,17 @@ def _is_version(piece: str) -> bool:
     return any(_VERSION.fullmatch(name) for name in names)
 
 
-def _segment(piece: str, verb: str, verbs: frozenset[str], reasons: list[str], *, word: str, topic: str) -> str:
-    """Return a noun for a literal segment; empty if it only repeats the verb. `topic` is that of a lone segment."""
+def _segment(
+    piece: str, verb: str, verbs: frozenset[str], reasons: list[str], *, word: str, topic: str, selected: str
+) -> str:
+    """Return a noun for a literal segment; empty if it only repeats the verb.
+
+    `topic` is that of a lone segment, `selected` what follows the segment.
+    """
     name = hyphenated(piece)
+    by = f"-by-{hyphenated(selected)}" if selected.startswith("{") else "-"
+    if name.removesuffix(by) != name:  # getServiceByID/{serviceID}
+        name = name.removesuffix(by)
     if name != piece:
         reasons.append(f"{piece[:_SHOWN]!r} is written {name!r}")
     if word and name.startswith(f"{word}-") and _is_fine(name[len(word) + 1 :], verb, verbs):
@@ -321,14 +330,14 @@ def _segment(piece: str, verb: str, verbs: frozenset[str], reasons: list[str], *
     return noun
 
 
-def _says(name: str, verb: str) -> bool:
+def _says(name: str, verb: str, *, several: bool) -> bool:
     """Return True if a segment only repeats the verb: the same one, or another for reading."""
     parts = words(name)
     word = "".join(parts)
     if word == verb.lower():
         return True
-    # A word for reading may rather be a noun, as in /status and /view; `delete` never is.
-    is_thing = _is_noun(word) and main_class(word) != "DELETE"
+    # A word for reading may rather be a noun, as in /status and /view; `delete` never is, nor `list` of several things.
+    is_thing = _is_noun(word) and main_class(word) != "DELETE" and not (several and word == "list")
     return len(parts) == 1 and main_class(verb.lower()) in ("READ", "DELETE") and _agree(word, verb) and not is_thing
 
 
@@ -365,10 +374,11 @@ def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
     # What is left without a verb is the same thing only if the method says that verb; a noun of action always is.
     instead = (verdict.instead or "") if verdict is not None else ""
     action = instead if "-" not in name else ""
-    if verdict is None or action or not (name.endswith("-exists") or _agree(verdict.verb, verb)):
+    if verdict is None or action or instead in RELATING or not (name.endswith("-exists") or _agree(verdict.verb, verb)):
         instead = ""
     last = words(name)[-1]
-    several = plural(name) if lexicon().counts(last).noun or is_plural(last) or last not in lexicon().verbs else ""
+    names_things = lexicon().counts(last).noun or is_plural(last) or last not in lexicon().verbs or verdict is None
+    several = plural(name) if names_things else ""
     asked = name.partition("-")[2] if name.startswith(("is-", "has-")) else ""
     undone = name.removeprefix("un") if verb == "CLEAR" else ""  # what is cleared by an unlock is a lock
     things = (undone, name, several, instead, plural(instead) if instead else "", asked, _deed(name), action)

@@ -77,6 +77,7 @@ _LINK: Final = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,500}\)")
 _ADDRESS: Final = re.compile(r"<?\b(?:https?|ftp)://[^\s<>()]{0,500}>?")
 _MARKS: Final = re.compile(r"[`*]{1,3}|^#{1,6} ", re.MULTILINE)
 _END: Final = re.compile(r"(?<=[.!?])\s")
+_HEADING: Final = re.compile(r"^#{1,6} [^\n]*+", re.MULTILINE)
 _SEEN: Final = 20_000  # number of characters that are examined
 _NEVER: Final = re.compile("[\ud800-\udfff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
@@ -124,7 +125,8 @@ def _until_instruction(text: str, *, field: bool) -> tuple[str, str]:
 
 def first_sentence(text: str, most: int = 300) -> str:
     """Return the first sentence of a text without URLs and its full stop."""
-    plain = " ".join(_ADDRESS.sub("", plain_text(text, 2_000).text).split())
+    said = _HEADING.sub("", text[:_SEEN])
+    plain = " ".join(_ADDRESS.sub("", plain_text(said if said.strip() else text, 2_000).text).split())
     return _cut(_END.split(plain, maxsplit=1)[0], most).rstrip(" .!:;,").strip()
 
 

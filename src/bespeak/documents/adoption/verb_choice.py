@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.documents.adoption.evidence import acts, contradicts, only_reads
+from bespeak.documents.adoption.evidence import FETCHING, acts, contradicts, is_issued, only_reads
 from bespeak.documents.adoption.facade import READING, UNSURE, Candidate, Guess, Risk
 from bespeak.documents.adoption.sanitizer import first_sentence
 from bespeak.documents.adoption.verb_words import (
@@ -38,7 +38,8 @@ _GENERAL: Final = word_pairs("READ=FETCH ANALYZE=EVALUATE CREATE=CREATE UPDATE=U
 _ALONE: Final = {"DELETE": 0.8, "PATCH": 0.8, "POST": 0.4, "": 0.3}
 """Confidence in a method by itself: a POST may be anything, and without a method nothing is known."""
 _LISTS: Final = ("LIST", "DISCOVER", "QUERY")
-_LIST_WORDS: Final = frozenset({"list", "all", "index", "every"})
+_LIST_WORDS: Final = frozenset({"list", "all", "every"})
+_OF_ONE: Final = word_set("details settings statistics stats docs")  # plurals for what there is of one thing
 _REFUSED: Final = frozenset({"CONNECT", "TRACE"})  # verbs of the catalog that AGIS 4.3 reserves for HTTP
 _FLOOR: Final = frozenset({"PROPOSE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "PLAN"})
 """Verbs with a meaning between agents; only the exact word chooses them."""
@@ -47,6 +48,7 @@ _NOT_AGAIN: Final = frozenset({"release", "research", "resign", "resort"})  # wo
 _SAVING: Final = frozenset({"save", "store"})  # A PUT that saves replaces.
 _ONTO: Final = frozenset({"on", "onto", "into"})
 _DOUBTFUL: Final = 0.5
+_SYNONYM: Final = 0.7  # trust in a verb that means about the same as a word
 _CONTRADICTED: Final = 0.45  # confidence in a verb that the summary contradicts
 _SUSPECT: Final = 0.65  # confidence in one that the summary does not quite confirm
 _NEAR: Final = 4  # words of a sentence among which `list` is its verb or object: "Get a list of users"
@@ -84,8 +86,7 @@ def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:
 
 
 def _choose(candidate: Candidate, catalog: Catalog) -> VerbChoice:
-    # AGIS C.3(a): the verb of a tool is of the class that asks for an action.
-    names = catalog.names - _REFUSED if candidate.method else _acting(catalog.names)
+    names = _acting(catalog.names)
     refused = ""
     onto = not _ONTO.isdisjoint(candidate.summary.lower().split())
     for word, source, trust in _said(candidate):
@@ -93,7 +94,9 @@ def _choose(candidate: Candidate, catalog: Catalog) -> VerbChoice:
         given, sure = _verbs_for("set" if word in _SAVING and candidate.method != "POST" else word, names)
         # The plurals in the names of tools are often of one thing: its contents.
         listed = is_list(candidate) if candidate.method else "list" in candidate.summary.lower().split()[:_NEAR]
-        if listed and word in ("get", "show", "return", "read", "view"):
+        if candidate.method == "POST" and word in FETCHING and is_issued(candidate):
+            given = ("ISSUE", *given)
+        elif listed and word in ("get", "show", "return", "read", "view"):
             given = tuple(verb for verb in (*_LISTS, *given) if verb in names)
         found = tuple(verb for verb in given if permits(candidate, verb, catalog))
         if not found and candidate.method == "DELETE" and word in words(candidate.name) and changes(word):
@@ -124,6 +127,7 @@ def _choose(candidate: Candidate, catalog: Catalog) -> VerbChoice:
 
 @lru_cache(maxsize=8)
 def _acting(names: frozenset[str]) -> frozenset[str]:
+    """Return the verbs that ask for an action (AGIS 4.2, C.3(a)); OPEN is a state."""
     return frozenset(name for name in names - _REFUSED if action_intent(name).kind != "state")
 
 
@@ -176,7 +180,7 @@ def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float
         undoing = (verb for verb in sorted(names - _REFUSED) if meanings().opposite(base, verb.lower()))
         same = tuple(verb for verb in undoing if (fit(word, verb.lower()) or 0) >= _DOUBTFUL)
     if same:
-        return same, 0.75
+        return same, _SYNONYM
     main = main_class(word)
     general = _GENERAL.get(main, "EXECUTE") if main else ""
     return ((general, *(verb for verb in near if verb != general)), 0.65) if general in names else (near, 0.65)
@@ -184,12 +188,16 @@ def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float
 
 def is_list(candidate: Candidate) -> bool:
     """Return True if the answer is a collection: by its schema, its words, or a plural at the end of path or name."""
-    if candidate.returns_list:
+    named, text = words(candidate.name), candidate.summary.strip(" .") or first_sentence(candidate.description)
+    if candidate.returns_list or "index" in named[:2] or _LIST_WORDS & {*named[:2], *text[:200].lower().split()}:
         return True
-    said = {*words(candidate.name)[:2], *candidate.summary[:200].lower().split()}
+
     segment = (candidate.name if candidate.path is None else candidate.path).rstrip("/").rpartition("/")[2]
-    last = words(segment)
-    return bool(said & _LIST_WORDS) or ("{" not in segment and bool(last) and is_plural(last[-1]))
+    last = words(segment)[-1:]
+    # In `getDoc` for /api-docs the name says that it is one.
+    if "{" in segment or not last or not is_plural(last[0]):
+        return False
+    return last[0] not in _OF_ONE and named[-1:] != (singular(last[0]),)
 
 
 _RECORDS: Final = word_set("version revision history event comment snapshot log entry activity annotation")

@@ -30,7 +30,7 @@ from bespeak.text.language.names import (
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.phrases import DETERMINERS
 from bespeak.text.language.segment import is_plain_verb, judge_segment
-from bespeak.text.language.sentence import word_set
+from bespeak.text.language.sentence import listed, word_set
 from bespeak.text.language.verb_form import action_intent, lemmas
 
 _SAYING: Final = word_set("get delete patch")  # methods that name the action; POST and PUT may mean anything
@@ -42,6 +42,8 @@ _SWITCHING: Final = frozenset({"toggle", "trigger", "reset", "refresh"})  # comm
 EMPTY: Final = frozenset({"invoke", "call", "use"})  # verbs of prose that say nothing: `Invoke action move`
 _SAYING_LITTLE: Final = EMPTY | {"perform", "do", "make"}  # Their object says what happens: `Perform a search`.
 _LITTLE_CHANGE: Final = _SAYING_LITTLE | {"request", "ping"}  # They are said of calls that only read too.
+READING_COMMANDS: Final = listed("reading-commands")
+"""Words that mean reading even as a command on one thing, and in prose: /orders/{id}/preview."""
 SURE: Final = 0.85  # trust in a word that is hardly ever a noun in its place
 _SEPARATOR: Final = re.compile(r"[^A-Za-z0-9-]+")
 _LONGEST: Final = 400
@@ -62,7 +64,7 @@ class Said(NamedTuple):
 def said_words(candidate: Candidate) -> Iterator[Said]:
     """Yield the words that may be the verb, the most reliable first."""
     method = (candidate.method or "").lower()
-    named, tail, heads = name_verb(candidate), path_verb(candidate), _prose_verbs(candidate)
+    named, tail, heads = name_verb(candidate), path_verb(candidate) or _opening_verb(candidate), _prose_verbs(candidate)
     name, end = named.word if named else "", tail.word if tail else ""
     told = command_of(candidate)
     if tail and candidate.claims_to_read and told and not changes(told) and changes(end) and not _on_one(candidate):
@@ -70,12 +72,16 @@ def said_words(candidate: Candidate) -> Iterator[Said]:
     if tail and (name in ("", end) or name in _GENERIC) and (tail.trust >= SURE or end in (name, *heads)):
         yield tail._replace(trust=0.9)
     if named and name == method and method in _SAYING:
+        if name == "get" and candidate.summary.lower().startswith(tuple(READING_COMMANDS.intersection(heads[:1]))):
+            yield Said(heads[0], "the summary", 0.9)  # getSetlists with "Search for setlists"
         yield named
     elif named and name != method and (named.trust >= SURE or name in (end, *heads)):
         yield named._replace(trust=max(named.trust, 0.9))
     yield from (Said(word, "the summary" if candidate.summary else "the description", 0.9) for word in heads)
     # A word that is a noun as well, and that no other place confirms.
     yield from (one._replace(trust=0.6) for one in (tail, named) if one and one.word != method)
+    if "to" in words((_literals(candidate) or [""])[-1])[1:-1]:  # /html-to-pdf
+        yield Said("convert", "the path", 0.6)
 
 
 def is_verb(word: str) -> bool:
@@ -126,7 +132,11 @@ def heads_of(text: str) -> Sequence[HeadVerb]:
 def _is_command(head: HeadVerb, text: str) -> bool:
     """Return True if a word of prose is certainly a verb: "Rent a flat", but not "Rent estimate"."""
     after = _TAG.sub(" ", text).lstrip()[head.end : head.end + _FAR].lower().split()
-    return is_plain(head.verb) or not DETERMINERS.isdisjoint(after[: 1 + (after[:1] in _PARTICLES)])
+    return (
+        is_plain(head.verb)
+        or after[:1] in (["if"], ["whether"])
+        or not DETERMINERS.isdisjoint(after[: 1 + (after[:1] in _PARTICLES)])
+    )
 
 
 def _prose_verbs(candidate: Candidate) -> list[str]:
@@ -139,14 +149,15 @@ def _prose_verbs(candidate: Candidate) -> list[str]:
             usable = [one for one in usable if not _is_name(one, text)]
             things = {part for segment in _literals(candidate) for part in words(segment)} - ENDINGS - COMMANDS
             things.difference_update(words(candidate.name)[:1])
-            usable = [one for one in usable if one.verb not in things or is_plain(one.verb)]
+            usable = [one for one in usable if one.verb not in things or _is_command(one, text)]
         if not candidate.claims_to_read:
             # "Returns the newly created pet"
             usable = [one for one in heads_of(text) if one.kind == "reading" and changes(one.verb)] or usable
             method = (candidate.method or "").lower()  # in `Feature Post` for /post/feature it is the thing
             usable = [one for one in usable if one.verb != method or method not in _resources(candidate)]
             nouns = [one for one in usable if one.kind in ("meant", "nominal")]
-            usable = [one for one in usable if one not in nouns or changes(one.verb)] or usable
+            clear = [one for one in usable if one not in nouns or changes(one.verb)]
+            usable = clear or [one for one in usable if one.kind == "meant"]  # a collection is not a verb
         if usable:
             return [one.verb for one in usable]
     return []
@@ -326,6 +337,13 @@ def path_verb(candidate: Candidate) -> Said | None:
     acting = one and sets_going and (word in heads or not heads)
     sure = marked or is_plain(word) or acting or (command and (is_verbal(word) or word in SPOKEN))
     return None if not sure and method != "POST" else Said(word, where, 0.9 if sure else 0.5)
+
+
+def _opening_verb(candidate: Candidate) -> Said | None:
+    """Return the command at the beginning of a path without parameters: /generate/url."""
+    first, *others = [part for part in _literals(candidate) if words(part)] or [""]
+    fits = others and "{" not in candidate.bare_path and is_plain(first) and not candidate.name
+    return Said(first, "the path", SURE) if fits else None
 
 
 _TOOL_SAYING: Final = frozenset({"head", "light", "meant", "nominal", "doubtful"})  # They say what a sentence is about.
