@@ -42,8 +42,6 @@ EFFECTS: Final = _PLAIN | listed("effects-of-calls")
 """Verbs by which a sentence about the call itself says that it does more than answer."""
 _OF_FIELDS: Final = STRONG | word_set("run save publish cancel create update insert append replace modify")
 """Verbs that are hardly ever nouns in the text of a field."""
-_SEEN: Final = 4_000
-_MOST: Final = 60
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+|(?<=;)\s")
 _MARK: Final = re.compile(r"^(?:[\W_]+|\d{1,2}[.)]\s+)+")  # Before a line: a bullet, a number, an emoji, a heading.
 _LABEL: Final = re.compile(r"^[A-Z][\w ]{0,24}(?::\s+|\s+\|\s+)(?=\S)")  # Before a sentence: `Purpose: `, `Notion | `
@@ -92,9 +90,9 @@ class Deed(NamedTuple):
 
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences and lines of a text without bullets, numbers and labels before them."""
-    for count, line in enumerate(_SENTENCE.split(text[:_SEEN])):
+    for count, line in enumerate(_SENTENCE.split(text[:4_000])):
         bare = _LABEL.sub("", _MARK.sub("", line.strip())).strip()
-        if count > _MOST:
+        if count > 60:
             return
         if bare and not bare.endswith(":"):
             yield bare
@@ -198,7 +196,6 @@ _PERFORMED: Final = re.compile(r"\bto (?:be )?(?:perform|take|execute|run|apply|
 _READ_ONLY: Final = re.compile(r"\bread[- ]?only\b", re.IGNORECASE)
 _QUERIES: Final = frozenset({"sql", "query", "statement"})
 _MOST_FIELDS: Final = 200
-_MOST_VALUES: Final = 50
 _SEEN_FIELDS: Final = 2_000
 
 
@@ -211,7 +208,7 @@ def change_signs(fields: Mapping[str, Any], *, reads: bool) -> Iterator[str]:
         part = schema if isinstance(schema, Mapping) else {}
         named, said, values = words(member), str(part.get("description") or "")[:_SEEN_FIELDS], part.get("enum")
         if named and named[-1] in CHOOSING and isinstance(values, list) and (not reads or _PERFORMED.search(said)):
-            for value in values[:_MOST_VALUES]:
+            for value in values[:50]:
                 first = next(iter(words(value)), "") if isinstance(value, str) else ""
                 if first and not is_plural(first) and changes(base(first) or first):
                     yield f"its field '{member[:60]}' may be '{value[:60]}'"
@@ -369,7 +366,6 @@ _GENERIC: Final = listed("failures-of-any-kind")
 _ANY_FAILURE: Final = _GENERIC | {"request", "server", "internal", "http", "client", "api"}
 """Words of names that fit any failure: `bad_request`, `unexpected_error`."""
 _SILENT: Final = frozenset({"a", "an", "the", "is", "was", "are", "be", "of", "or", "and", "to", "for", "this", "that"})
-_LONGEST: Final = 40
 _MOST_WORDS: Final = 4
 _AT: Final = "/handler/error_map"
 
@@ -435,7 +431,7 @@ def _name(status: str, text: str) -> str:
     sentence = first_sentence(text, 120)
     parts = [word for word in words(sentence) if word not in _SILENT] if sentence.isascii() else []
     name = "_".join(parts)
-    usable = 2 <= len(parts) <= _MOST_WORDS and len(name) <= _LONGEST and name[0].isalpha()
+    usable = 2 <= len(parts) <= _MOST_WORDS and len(name) <= 40 and name[0].isalpha()
     usable = usable and "".join(parts) not in _GENERIC and not any(part.isdigit() for part in parts)
     if usable and name not in UPSTREAM_ERRORS and not _ANY_FAILURE.issuperset(parts):
         return name

@@ -32,7 +32,6 @@ from bespeak.text.language.sentence import is_english, is_several, listed, names
 from bespeak.text.language.sentence import words as sentence_words
 from bespeak.text.language.verb_form import PARTICLES, classify, lemmas
 
-_VOWELS: Final = "aeiou"
 _DOUBLING: Final = re.compile(  # one syllable, or one that is stressed at its end
     r"[^aeiou]*[aeiou][^aeiouwxy]|(?:per|sub|com|re|e)mit|(?:trans|in)fer|cancel|retag|embed|snapshot|bootstrap"
 )
@@ -40,7 +39,6 @@ _IRREGULAR: Final = {verb: verb for verb in listed("unchanged-participles")} | n
 _NO_NUMBER: Final = word_set("data metadata information info news feedback content traffic health status access")
 _MYSELF: Final = frozenset({"me", "self", "current", "mine"})  # segments that mean the caller
 _AS: Final = ("by", "with", "for", "from", "in", "of")  # they begin a segment that qualifies: /pets/by-status
-_LONGEST: Final = 300
 _MAKING: Final = frozenset({"CREATE", "REGISTER", "SUBMIT", "DEFINE", "ESTABLISH", "GENERATE"})
 _OPENING: Final = re.compile(  # filler words before the verb
     r"\A(?:at any time,? )?(?:you can|use this to|\w+ is used to|(?:an? |the )?(?:\w+ )?endpoint (?:to|that)|"
@@ -214,7 +212,7 @@ _MADE: Final = "the verb and the path"
 
 def _is_fit(verb: str, intent: str, *, said: bool) -> bool:
     """Return True for a sentence that may be the intent; one that the upstream has said need not prove the verb."""
-    has_length = len(intent.split()) > 1 and len(intent) <= _LONGEST
+    has_length = len(intent.split()) > 1 and len(intent) <= 300
     verdict = judge(verb, intent).verdict
     said = said and any(head.start == 0 for head in head_verbs(intent))
     if not has_length or (verdict == "violation" if said else verdict != "consistent") or is_several(intent):
@@ -276,7 +274,7 @@ def participle(verb: str) -> str:
             return found[0]
     if verb.endswith("e"):
         return f"{verb}d"
-    if verb.endswith("y") and verb[-2:-1] not in _VOWELS:
+    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
         return f"{verb[:-1]}ied"
     return f"{verb}{verb[-1]}ed" if _DOUBLING.fullmatch(verb) else f"{verb}ed"
 
@@ -425,9 +423,6 @@ def _named(candidate: Candidate, verb: VerbChoice, catalog: Catalog) -> Iterator
         yield replace(choice, reasons=reasons)
 
 
-_LONGEST_DOMAIN: Final = 24
-
-
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """Contract of a candidate, except for the parts that depend on how its upstream is called."""
@@ -452,7 +447,7 @@ def choose_scopes(title: str, impact: str, *, has_credential: bool) -> tuple[tup
     """Choose the scopes of an endpoint. Changes and the operator's credential are never open to everyone."""
     if impact == "informational" and not has_credential:
         return (), []
-    domain = "-".join(words(title))[:_LONGEST_DOMAIN].strip("-") or "upstream"
+    domain = "-".join(words(title))[:24].strip("-") or "upstream"
     scope = f"{domain}:{'read' if impact == 'informational' else 'write'}"
     why = "it changes something" if impact != "informational" else "it uses the operator's own credential"
     risk: Risk = "medium" if impact != "informational" else "low"

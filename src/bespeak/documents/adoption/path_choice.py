@@ -34,8 +34,6 @@ _PARAMETER: Final = re.compile(r"\{([^{}]*)\}")
 _VERSION: Final = re.compile(r"v[0-9]+(?:[a-z]+[0-9]*)?(?:[.-][0-9]+)*|[0-9]+(?:\.[0-9]+)+|[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PREFIXES: Final = frozenset({"api", "rest", "public", "services"})  # leading segments that do not name a resource
 _OF_METHOD: Final = re.compile(r"(?:GET|POST|PUT|PATCH|DELETE)_(?=[A-Z])")  # before a name: POST_CreateLoadBalancer
-_MOST_WORDS: Final = 4
-_LEAST_LETTERS: Final = 3
 _KEYED: Final = re.compile(r"([A-Za-z][\w.-]*)\(")  # collection before a key in OData notation: users('{id}')
 _SHOWN: Final = 60
 _OF_DEEDS: Final = ("ion", "ment", "al", "ance", "ence", "ure")  # endings of nouns for actions; -er names who acts
@@ -243,7 +241,7 @@ def _object_of(candidate: Candidate) -> str:
     rest = list(takewhile(lambda word: word not in RELATING, rest))
     while rest and rest[-1] in METHODS:
         rest.pop()
-    return "-".join(rest[:_MOST_WORDS])
+    return "-".join(rest[:4])
 
 
 def _commands_apart(segment: str, word: str) -> tuple[str, ...]:
@@ -273,7 +271,7 @@ def _literal_piece(text: str, segment: str, reasons: list[str]) -> Iterator[str]
         yield keyed[1]
     elif text.startswith(":") and hyphenated(text):
         yield text[1:]
-    elif segment.startswith(text) and len(hyphenated(text)) >= _LEAST_LETTERS:
+    elif segment.startswith(text) and len(hyphenated(text)) >= 3:
         yield text.lstrip("{")  # a brace that is not closed does not make a parameter
 
 

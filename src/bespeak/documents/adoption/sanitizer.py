@@ -144,12 +144,10 @@ _DROPPED: Final = frozenset(  # keywords that are useless here or change the mea
         *("$comment", "$vocabulary", "example", "examples", "xml", "externalDocs", "discriminator", "nullable"),
     }
 )
-_TEXTS: Final = frozenset({"title", "description"})
 _SHORTEST: Final = 12  # characters from which a name or a value can be an instruction
 _LONGEST_TEXT: Final = 4_000  # maximum characters of a text that stays as it is
 _DEEPEST: Final = 36  # maximum depth of a schema; lint warns beyond 40
 _MOST_PARTS: Final = 1_500  # maximum number of parts in a schema that agents are shown
-_MOST_VALUES: Final = 900
 _LARGEST: Final = 2**63 - 1
 _CUTS: Final = (24, 12, 8, 5, 3, 1)  # depths at which an unusable schema is cut, the deepest first
 _NOTHING: Final = object()
@@ -207,7 +205,7 @@ class SchemaFitter:
         return _without_null(clean)
 
     def _value(self, key: str, value: Any, lost: dict[str, None], depth: int) -> Any:
-        if key in _TEXTS:
+        if key in {"title", "description"}:
             return _text(value, lost, verbatim=self._verbatim)
         if key not in KEYWORDS:
             return value
@@ -269,7 +267,7 @@ def _spoken(value: Any) -> str:
 
 
 def _data(key: str, value: Any, lost: dict[str, None]) -> Any:
-    if key == "enum" and isinstance(value, list) and len(value) > _MOST_VALUES:
+    if key == "enum" and isinstance(value, list) and len(value) > 900:
         lost[f"a list of {len(value)} values"] = None
         return _NOTHING
     if key == "enum":

@@ -32,7 +32,6 @@ _BY_METHOD: Final = word_lists(
 )
 _TAKING_AWAY: Final = frozenset({"ARCHIVE", "RESET", "CLOSE", "REVERT", "UNDO", "CLEAR", "UNASSIGN", "EXPIRE"})
 """Verbs of a DELETE that are not of the class for removing."""
-_ENDING: Final = 0.4
 _GENERAL: Final = word_pairs("READ=FETCH ANALYZE=EVALUATE CREATE=CREATE UPDATE=UPDATE DELETE=REMOVE SEND=SEND")
 """Verbs for words of a class that the catalog has no synonym of; the path keeps the word."""
 _ALONE: Final = {"DELETE": 0.8, "PATCH": 0.8, "POST": 0.4, "": 0.3}
@@ -140,7 +139,7 @@ def permits(candidate: Candidate, verb: str, catalog: Catalog) -> bool:
     if not changes(verb) or catalog.verbs[verb].categories[0] in ("retrieval", "analysis"):
         return False
     classes = operation_classes(verb.lower())
-    ends = classes is not None and max(classes.of("DELETE"), classes.of("END")) >= _ENDING
+    ends = classes is not None and max(classes.of("DELETE"), classes.of("END")) >= 0.4
     return candidate.method != "DELETE" or ends or verb in _TAKING_AWAY
 
 
@@ -241,7 +240,6 @@ _FINAL: Final = re.compile(  # words of a description for what cannot be undone
     r"|(?:is|are|be) lost|overwrit(?:es?|ten|ing)",
     re.IGNORECASE,
 )
-_SEEN: Final = 4_000
 _TRIED: Final = frozenset({"test", "try", "ping", "chat"})
 """Words that look like reading but may act: a test mail is sent, a test hook is called."""
 _IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
@@ -350,7 +348,7 @@ def _change_of(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> _I
         return _Impact("irreversible", f"its field '{candidate.program}' holds a program", 0.8, "informational")
     if candidate.destructive:
         return _Impact("irreversible", "its hints say that it is destructive", 0.8, "reversible")
-    if final := _FINAL.search(candidate.description[:_SEEN]):
+    if final := _FINAL.search(candidate.description[:4_000]):
         return _Impact("irreversible", f"its description says '{final.group().lower()}'", 0.8, "reversible")
     if candidate.signs and not changes(verb):
         return _Impact("irreversible", candidate.signs[0], 0.5, "reversible")

@@ -351,7 +351,6 @@ _SURE: Final = 0.85
 _LIKELY: Final = 0.8  # trust in a word that the prose must not contradict
 _POSSIBLE: Final = 0.5  # trust in a word that the prose must confirm
 _OFTEN: Final = 10  # uses of a word as a verb below which the counts say little
-_JOINING: Final = frozenset({"and", "or", "then"})
 _PRODUCING: Final = word_set("screenshot snapshot capture render convert format draw echo wait await open ping")
 """Verbs whose result is the answer itself. A hint that the call only reads does not contradict them."""
 OPERATING: Final = word_set("click press tap hover drag drop scroll swipe navigate goto type fill play")
@@ -387,7 +386,7 @@ def change_words(candidate: Candidate) -> Iterator[tuple[str, str]]:
     agreed = reading and bool(prose) and _reads(prose[0].verb)
     light = _is_light(parts)
     for at, word in enumerate(parts):
-        beside = at > 0 and parts[at - 1] in _JOINING
+        beside = at > 0 and parts[at - 1] in {"and", "or", "then"}
         last = at == len(parts) - 1 and (word in ENDINGS or not reading)
         # In get_create_fields the second verb says which fields, if the sentence says that it reads.
         names_action = is_verb(word) or main_class(word) == "DELETE"

@@ -34,7 +34,6 @@ from bespeak.text.identifiers import unused
 from bespeak.text.reading.table import as_list, as_texts
 from bespeak.text.source.pointer import pointer, value_at
 
-_LONGEST: Final = 40
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_]+")
 
 
@@ -64,7 +63,7 @@ def hoist(schema: Mapping[str, Any]) -> ToolSchema:
 
 
 def _name(parts: Parts, taken: set[str]) -> str:
-    plain = _OTHER.sub("_", parts[-1] if parts else "root").strip("_")[:_LONGEST] or "schema"
+    plain = _OTHER.sub("_", parts[-1] if parts else "root").strip("_")[:40] or "schema"
     return unused(plain, taken)
 
 
@@ -81,7 +80,6 @@ _TOLD: Final = (  # Keywords that become sentences at once, because no provider 
 
 _FURTHER: Final = "The service checks further conditions."
 _MOST_OPTIONS: Final = 24  # maximum alternatives of a union that is merged with another one
-_MOST_NODES: Final = 50_000
 _MOST_MERGES: Final = 50_000  # maximum members that are merged: half a second
 _DEEPEST: Final = 60
 
@@ -104,7 +102,7 @@ class Merger:
     def plain(self, schema: Any) -> Node:
         """Return one schema, and all below it, in plain form."""
         self._nodes += 1
-        if self._nodes > _MOST_NODES:
+        if self._nodes > 50_000:
             raise TooComplexError
         if not isinstance(schema, dict):
             return NOTHING if schema is False else {}
