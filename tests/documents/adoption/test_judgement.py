@@ -200,6 +200,9 @@ def test_word_that_the_verb_does_not_say_stays_if_it_is_all_there_is() -> None:
     ("POST /comments", "", "Returns the newly created comment", "CREATE /comments", "irreversible"),
     ("GET /search/lists", "search_getLists", "Search for lists", "SEARCH /lists", "informational"),
     ("GET /export/assets", "csv", "Export an inventory as CSV", "EXPORT /assets", "informational"),
+    ("GET /shops", "getV1ShopsByDate", "Search for shops by a date", "SEARCH /shops", "informational"),
+    ("GET /cart.plugin.list.json", "CartPluginList", "Get list of plugins", "LIST /cart-plugin", "informational"),
+    ("POST /mail/schedule", "", "Schedules a mail to be sent", "SCHEDULE /mail", "irreversible"),
     ("GET /api-docs", "getDoc", "Get the documentation", "FETCH /api-docs", "informational"),
     ("POST /web-fonts/collection", "", "From a collection", "CREATE /web-fonts/collection", "irreversible"),
     ("POST /generate/url", "", "", "GENERATE /url", "irreversible"),
@@ -221,6 +224,11 @@ def test_an_operation_is_named_after_what_it_does(call: str, name: str, summary:
 def test_verb_that_only_resembles_the_word_of_the_upstream_is_a_doubt(name: str) -> None:
     (found,) = judge_all([Candidate(method="POST", path="/v1/pages", name=name)], load_bundled())
     assert [guess.confidence for guess in found.guesses if guess.at == "/method"] < [UNSURE]
+
+
+def test_answer_for_one_key_is_not_a_list_if_the_name_says_so() -> None:
+    one = Candidate(method="GET", path="/countries/{key}", name="getCountry", returns_list=True)
+    assert judge_all([one], load_bundled())[0].method == "FETCH"
 
 
 def test_summary_that_contradicts_the_verb_makes_a_doubt_and_a_collision_gets_a_name() -> None:

@@ -72,6 +72,11 @@ def test_intent_is_a_command_with_the_meaning_of_the_verb(verb: str, path: str, 
     assert written(verb, path, summary).intent == intent
 
 
+def test_outcome_of_a_collection_is_of_one_thing_if_the_summary_is() -> None:
+    assert written("REMOVE", "/users", "Delete user").outcome == "The user no longer exists"
+    assert written("REMOVE", "/users", "Delete users").outcome == "The users no longer exist"
+
+
 def test_summary_that_repeats_the_name_or_addresses_a_model_is_not_used() -> None:
     candidate = Candidate(method="GET", path="/boards/{id}/lists", name="getBoardsLists", summary="getBoardsLists()")
     said = write_sentences(candidate, "LIST", "/boards/{id}/lists", impact="informational")

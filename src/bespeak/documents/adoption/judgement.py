@@ -73,7 +73,10 @@ def write_sentences(candidate: Candidate, verb: str, path: str, *, impact: str, 
         (found for found in _intents(candidate, verb, thing) if _is_fit(verb, found[0], said=found[1] != _MADE)),
         (f"{verb.capitalize()} {_with_article(thing.name)} for the caller", _MADE, 0.4),
     )
-    outcome = _outcome(verb, thing, word)
+    one = singular(thing.listed)
+    said_of_one = one in words(candidate.summary) and thing.listed not in words(candidate.summary)
+    # DELETE /users with "Delete user"
+    outcome = _outcome(verb, replace(thing, listed=one) if said_of_one and impact != "informational" else thing, word)
     if weakness(outcome, verb, frozenset(words(path))):  # of a server, a call or a result
         outcome = f"The matching {outcome.partition(' ')[2]}"
     acting = acts(candidate) if impact != "informational" else ""
@@ -400,7 +403,8 @@ def _choices(candidate: Candidate, wanted: EndpointClaim, catalog: Catalog) -> I
         yield own, wanted.path.path
     if candidate.path is None:
         yield from ((verb, other.path) for other in _named(candidate, wanted.verb, catalog))
-    named = "-".join(_things(bare_words(candidate), wanted.verb.word)[:_FEW_NAMES])
+    things = _things(bare_words(candidate), wanted.verb.word)[:_FEW_NAMES]
+    named = "-".join(things[:-1] if things[-1:] and things[-1] in RELATING else things)
     said = words(wanted.path.path)
     names = [named] if not {*map(singular, words(named))}.issubset(map(singular, said)) else []
     yield from ((verb, path) for path in other_paths(wanted.path, candidate.path or "", verb, catalog.names, names))

@@ -105,7 +105,12 @@ class _PathWriter:
 
     def _divide(self, described: str, names: Mapping[str, str]) -> tuple[list[str], str]:
         """Return the literals and parameters of a path, and the version that was removed from them."""
-        parts = [part for segment in described.split("/") if segment for part in _commands_apart(segment, self.command)]
+        parts = [
+            part
+            for segment in described.split("/")
+            if segment
+            for part in _commands_apart(segment, self.command, self.verb)
+        ]
         pieces = [piece for part in parts for piece in _pieces(part, names, self.reasons)]
         self.reasons += [f"{piece[:_SHOWN]!r} has no letters" for piece in pieces if not _is_named(piece)]
         pieces, version = _without_version([piece for piece in pieces if _is_named(piece)], self.reasons)
@@ -133,7 +138,7 @@ class _PathWriter:
         last, name = self.segments[-1], "".join(words(piece))
         # /orders/{id}/cancel acts on what stands before it, /store/order does not.
         acts = last.startswith("{") or is_plural(last) or name in COMMANDS or not _is_noun(name)
-        named = singular(last) in map(singular, self.things)
+        named = singular("".join(words(last)[-1:])) in map(singular, self.things)
         return (says_word or says_verb) and last not in _AREAS and (named or acts)
 
     def _begin_with_noun(self) -> None:
@@ -244,10 +249,11 @@ def _object_of(candidate: Candidate) -> str:
     return "-".join(rest[:4])
 
 
-def _commands_apart(segment: str, word: str) -> tuple[str, ...]:
+def _commands_apart(segment: str, word: str, verb: str) -> tuple[str, ...]:
     """Split `users.list` of an API that calls functions, if the last part is the verb."""
     before, _, last = segment.rpartition(".")
-    return (before, last) if before and word and "{" not in segment and words(last)[:1] == (word,) else (segment,)
+    is_command = "{" not in segment and words(last)[:1] in ((word,), (verb.lower(),))
+    return (before, last) if before and word and is_command else (segment,)
 
 
 def _pieces(segment: str, names: Mapping[str, str], reasons: list[str]) -> Iterator[str]:

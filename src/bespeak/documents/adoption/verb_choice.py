@@ -188,11 +188,12 @@ def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float
 def is_list(candidate: Candidate) -> bool:
     """Return True if the answer is a collection: by its schema, its words, or a plural at the end of path or name."""
     named, text = words(candidate.name), candidate.summary.strip(" .") or first_sentence(candidate.description)
-    if candidate.returns_list or "index" in named[:2] or _LIST_WORDS & {*named[:2], *text[:200].lower().split()}:
-        return True
-
     segment = (candidate.name if candidate.path is None else candidate.path).rstrip("/").rpartition("/")[2]
     last = words(segment)[-1:]
+    if "{" in segment and named[:1] == ("get",) and not any(map(is_plural, named)):
+        return False  # getCountry for /countries/{key}, whatever its schema says
+    if candidate.returns_list or "index" in named[:2] or _LIST_WORDS & {*named[:2], *text[:200].lower().split()}:
+        return True
     # In `getDoc` for /api-docs the name says that it is one.
     if "{" in segment or not last or not is_plural(last[0]):
         return False

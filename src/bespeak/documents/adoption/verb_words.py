@@ -72,7 +72,8 @@ def said_words(candidate: Candidate) -> Iterator[Said]:
     if tail and (name in ("", end) or name in _GENERIC) and (tail.trust >= SURE or end in (name, *heads)):
         yield tail._replace(trust=0.9)
     if named and name == method and method in _SAYING:
-        if name == "get" and candidate.summary.lower().startswith(tuple(READING_COMMANDS.intersection(heads[:1]))):
+        text = (candidate.summary or candidate.description).lower()
+        if name == "get" and text.startswith(tuple(READING_COMMANDS.intersection(heads[:1]))):
             yield Said(heads[0], "the summary", 0.9)  # getSetlists with "Search for setlists"
         yield named
     elif named and name != method and (named.trust >= SURE or name in (end, *heads)):
@@ -143,7 +144,11 @@ def _prose_verbs(candidate: Candidate) -> list[str]:
     """Return the verbs of the summary, else of the description. What a noun names counts only for reading calls."""
     kinds = ("head", "meant", "nominal") if candidate.claims_to_read else ("head", "light", "meant", "nominal")
     for text in (candidate.summary, candidate.description):
-        usable = [one for one in heads_of(text) if one.kind in kinds and one.verb not in EMPTY]
+        heads = heads_of(text)
+        usable = [one for one in heads if one.kind in kinds and one.verb not in EMPTY]
+        framed = [one.verb for one in heads if (one.start, one.kind, one.verb) == (0, "frame", "schedule")]
+        if framed:  # "Schedules a message to be sent" does not send it
+            return framed
         if candidate.claims_to_read:  # in `Projects of the caller` the resource looks like a verb
             usable = [one for one in usable if _may_be_of_a_reading(one, text)]
             usable = [one for one in usable if not _is_name(one, text)]
