@@ -138,8 +138,8 @@ def test_participles(verb: str, form: str) -> None:
 
 
 @given(st.sampled_from(sorted(load_bundled().names - {"TALLY"})), st.text(max_size=80))
-def test_every_verb_has_an_intent_that_lint_accepts(verb: str, summary: str) -> None:
+def test_no_verb_has_an_intent_that_lint_refuses(verb: str, summary: str) -> None:
     found = written(verb, "/pets/{id}", summary)
-    assert judge(verb, found.intent).verdict == "consistent"
+    assert judge(verb, found.intent).verdict != "violation"
     assert not is_several(found.intent)
     assert found.description

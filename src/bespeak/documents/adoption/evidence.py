@@ -36,11 +36,11 @@ from bespeak.text.language.sentence import listed, word_pairs, word_set
 from bespeak.text.language.verb_form import lemmas
 
 STRONG: Final = listed("surely-changing")  # in any form, even where a noun is the subject: "the key is regenerated"
-_PLAIN: Final = STRONG | word_set("create update insert append modify rename cancel submit publish start stop set")
+_PLAIN: Final = STRONG | listed("plainly-changing")
 """Verbs that a GET does not say of itself if it only reads."""
 EFFECTS: Final = _PLAIN | listed("effects-of-calls")
 """Verbs by which a sentence about the call itself says that it does more than answer."""
-_OF_FIELDS: Final = STRONG | word_set("run save publish cancel create update insert append replace modify")
+_OF_FIELDS: Final = STRONG | listed("changing-in-fields")
 """Verbs that are hardly ever nouns in the text of a field."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+|(?<=;)\s")
 _MARK: Final = re.compile(r"^(?:[\W_]+|\d{1,2}[.)]\s+)+")  # Before a line: a bullet, a number, an emoji, a heading.
@@ -57,7 +57,7 @@ _PASSIVE: Final = re.compile(
     re.IGNORECASE,
 )
 _NEW: Final = re.compile(r"\b(?:a|an|another)? ?new\b", re.IGNORECASE)
-_MADE: Final = frozenset({"create", "generate", "issue", "open", "start", "register", "mint"})
+_MADE: Final = listed("making-new")
 _ITSELF: Final = re.compile(  # the end of an endpoint, not what it does: "This method will be removed"
     r"\b(?:this|these) (?:\w+ )?(?:endpoints?|methods?|operations?|apis?|parameters?|fields?|features?|property"
     r"|properties|values?|versions?|functionality|resource|tool) (?:is|are|will be) (?:\w+ (?:and )?){0,4}?"
@@ -126,7 +126,7 @@ def field_deeds(text: str) -> Iterator[Deed]:
 def _active(sentence: str, *, broad: bool, commands: bool = False) -> Deed | None:
     """Return the verb of "Saves the file" and "This tool also deletes it"; with `commands`, of "Delete it" too."""
     heads = head_verbs(sentence)
-    runs = any(head.verb in _RUNNING for head in heads if head.kind == "light")
+    runs = any(head.verb in _LAUNCHING for head in heads if head.kind == "light")
     for head in heads:
         if head.kind not in ("head", "coordinated", "meant") or head.verb not in (EFFECTS if broad else _PLAIN):
             continue
@@ -146,7 +146,6 @@ def _active(sentence: str, *, broad: bool, commands: bool = False) -> Deed | Non
     return None
 
 
-_RUNNING: Final = frozenset({"run", "execute", "perform", "start", "launch", "initiate", "make"})
 _MODAL: Final = re.compile(r"\b(?:will|can|may|might)\b", re.IGNORECASE)
 _NEGATED: Final = re.compile(r"\b(?:not|never|n't)\b", re.IGNORECASE)
 
@@ -246,22 +245,22 @@ def _holds_program(named: Sequence[str], schema: Mapping[str, Any], *, reads: bo
     return not _VALUE.search(said) and not (reads and named[-1] in _IDENTIFYING)
 
 
-FETCHING: Final = frozenset({"get", "fetch", "retrieve"})
+FETCHING: Final = listed("fetching")
 _NEW_ONE: Final = re.compile(r"\w+ (?:an?|one|next|new) ", re.IGNORECASE)
-_ISSUED: Final = word_set("token session credential secret otp nonce")
+_ISSUED: Final = listed("issued-when-fetched")
 """Things that are made when somebody gets them: POST /oauth/token with `getToken`."""
 _IN_A_NAME: Final = READING_COMMANDS | FETCHING | {"lookup", "describe", "check", "is", "has", "does", "can"}
 """Words that mean reading as the verb of a name. As a command they may act: /repos/{id}/fetch, /todos/{id}/check."""
 _READ_EVIDENCE_MADE: Final = frozenset({"201", "202", "204"})
 """Statuses of an answer to something that was created, begun or done (RFC 9110 15.3)."""
-_LAUNCHING: Final = word_set("request trigger start initiate launch schedule submit begin force")
+_LAUNCHING: Final = listed("launching")
 """First words of a sentence about work that is begun: `Trigger the verification of an account`."""
-_PRODUCING: Final = word_set("generate render build produce compose compile export print draw convert format")
+_PRODUCING: Final = listed("producing-answers")
 """Verbs for making the answer itself: a GET that renders a page changes nothing."""
-_ISSUING: Final = word_set("request issue new renew refresh obtain")
+_ISSUING: Final = listed("issuing")
 _MADE_FOR_GOOD: Final = _ISSUED | {"key", "keys", "apikey", "password", "passwords", "certificate", "pin", "keypair"}
 """Things that stay valid when they are made: GET /key/generate."""
-_STATING: Final = word_set("contain remain represent include provide consist belong expand describe confirm")
+_STATING: Final = listed("stating")
 """Verbs about what there is."""
 _CHOSEN: Final = frozenset({*((word,) for word in CHOOSING), ("action", "type"), ("action", "name")})
 """Words of a path parameter that says what is done."""

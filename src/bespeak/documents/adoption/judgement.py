@@ -27,8 +27,9 @@ from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.injection import addressed, link, role_marker
 from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.names import LIGHT, RELATING, is_plural, main_class, plural, singular, with_article, words
+from bespeak.text.language.operation_class import CHANGERS
 from bespeak.text.language.phrases import mechanism, object_places, weakness
-from bespeak.text.language.sentence import is_english, is_several, listed, names, word_set
+from bespeak.text.language.sentence import is_english, is_several, listed, names
 from bespeak.text.language.sentence import words as sentence_words
 from bespeak.text.language.verb_form import PARTICLES, classify, lemmas
 
@@ -36,7 +37,7 @@ _DOUBLING: Final = re.compile(  # one syllable, or one that is stressed at its e
     r"[^aeiou]*[aeiou][^aeiouwxy]|(?:per|sub|com|re|e)mit|(?:trans|in)fer|cancel|retag|embed|snapshot|bootstrap"
 )
 _IRREGULAR: Final = {verb: verb for verb in listed("unchanged-participles")} | names("participles")
-_NO_NUMBER: Final = word_set("data metadata information info news feedback content traffic health status access")
+_NO_NUMBER: Final = listed("without-number")
 _MYSELF: Final = frozenset({"me", "self", "current", "mine"})  # segments that mean the caller
 _AS: Final = ("by", "with", "for", "from", "in", "of")  # they begin a segment that qualifies: /pets/by-status
 _MAKING: Final = frozenset({"CREATE", "REGISTER", "SUBMIT", "DEFINE", "ESTABLISH", "GENERATE"})
@@ -224,10 +225,8 @@ def _is_fit(verb: str, intent: str, *, said: bool) -> bool:
     return not (mechanism(intent) or addressed(intent) or link(intent) or role_marker(intent, strict=True))
 
 
-_ENDING: Final = word_set("delete remove destroy del erase purge drop trash")  # words after which a thing is gone
-
-
-_WRITING: Final = word_set("put post patch set update edit change modify replace save store write add create")
+_WRITING: Final = CHANGERS | listed("writing")
+_ENDING: Final = listed("deleting")  # words after which a thing is gone
 
 
 def _outcome(verb: str, thing: _Thing, word: str) -> str:

@@ -28,7 +28,7 @@ from bespeak.text.language.names import (
     words,
 )
 from bespeak.text.language.segment import judge_segment
-from bespeak.text.language.sentence import word_set
+from bespeak.text.language.sentence import listed
 
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}")
 _VERSION: Final = re.compile(r"v[0-9]+(?:[a-z]+[0-9]*)?(?:[.-][0-9]+)*|[0-9]+(?:\.[0-9]+)+|[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -411,7 +411,7 @@ def _deed(name: str) -> str:
 
 
 _AREAS: Final = frozenset({"admin", "api", "gen", "system"})  # segments that do not name what a command acts on
-_NAMELESS: Final = word_set("id uuid uid name key slug code value parent resource type path param parameter number")
+_NAMELESS: Final = listed("nameless-parameters")
 """Words of parameters that do not name what they select."""
 
 

@@ -23,7 +23,7 @@ from bespeak.text.language.consistency import fitting_verbs, judge, third_person
 from bespeak.text.language.lexicon import NOT_UNDOING, meanings
 from bespeak.text.language.names import METHODS, SAME_VERB, VERBS_FOR, changes, is_plural, main_class, singular, words
 from bespeak.text.language.operation_class import fit, operation_classes
-from bespeak.text.language.sentence import listed, word_lists, word_pairs, word_set
+from bespeak.text.language.sentence import listed, word_lists, word_pairs
 from bespeak.text.language.verb_form import action_intent
 
 _BY_METHOD: Final = word_lists(
@@ -38,12 +38,12 @@ _ALONE: Final = {"DELETE": 0.8, "PATCH": 0.8, "POST": 0.4, "": 0.3}
 """Confidence in a method by itself: a POST may be anything, and without a method nothing is known."""
 _LISTS: Final = ("LIST", "DISCOVER", "QUERY")
 _LIST_WORDS: Final = frozenset({"list", "all", "every"})
-_OF_ONE: Final = word_set("details settings statistics stats docs")  # plurals for what there is of one thing
+_OF_ONE: Final = listed("plurals-of-one")  # plurals for what there is of one thing
 _REFUSED: Final = frozenset({"CONNECT", "TRACE"})  # verbs of the catalog that AGIS 4.3 reserves for HTTP
 _FLOOR: Final = frozenset({"PROPOSE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "PLAN"})
 """Verbs with a meaning between agents; only the exact word chooses them."""
 _READING: Final = frozenset({"discovery", "retrieval", "analysis"})  # Categories that change nothing.
-_NOT_AGAIN: Final = frozenset({"release", "research", "resign", "resort"})  # words in re- that do not repeat anything
+_NOT_AGAIN: Final = listed("not-again")  # words in re- that do not repeat anything
 _SAVING: Final = frozenset({"save", "store"})  # A PUT that saves replaces.
 _ONTO: Final = frozenset({"on", "onto", "into"})
 _DOUBTFUL: Final = 0.5
@@ -200,7 +200,7 @@ def is_list(candidate: Candidate) -> bool:
     return last[0] not in _OF_ONE and named[-1:] != (singular(last[0]),)
 
 
-_RECORDS: Final = word_set("version revision history event comment snapshot log entry activity annotation")
+_RECORDS: Final = listed("history-records")
 """Things that are added to a history and not replaced."""
 _ADDING: Final = re.compile(
     r"\b(?:add|append|creat|record|publish|post|sav|upload|start)(?:e?s|ing|e)? "
@@ -241,7 +241,7 @@ _FINAL: Final = re.compile(  # words of a description for what cannot be undone
     r"|(?:is|are|be) lost|overwrit(?:es?|ten|ing)",
     re.IGNORECASE,
 )
-_TRIED: Final = frozenset({"test", "try", "ping", "chat"})
+_TRIED: Final = listed("tried")
 """Words that look like reading but may act: a test mail is sent, a test hook is called."""
 _IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
 """Methods whose effect a repetition does not add to. A GET that acts after all keeps to nothing."""

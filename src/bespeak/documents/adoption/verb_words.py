@@ -34,11 +34,11 @@ from bespeak.text.language.sentence import listed, word_set
 from bespeak.text.language.verb_form import action_intent, lemmas
 
 _SAYING: Final = word_set("get delete patch")  # methods that name the action; POST and PUT may mean anything
-_GENERIC: Final = METHODS | word_set("create replace modify add execute process handle run do update list")
+_GENERIC: Final = METHODS | listed("generic-commands")
 """Verbs that are less specific than a final segment such as /cancel."""
-_LEADING: Final = frozenset({"mark", "add", "get", "delete", "set", "check", "list", "save"})
+_LEADING: Final = listed("leading-commands")
 """Words that are the command if they begin a segment of several words."""
-_SWITCHING: Final = frozenset({"toggle", "trigger", "reset", "refresh"})  # commands that are also nouns
+_SWITCHING: Final = listed("switching")  # commands that are also nouns
 EMPTY: Final = frozenset({"invoke", "call", "use"})  # verbs of prose that say nothing: `Invoke action move`
 _SAYING_LITTLE: Final = EMPTY | {"perform", "do", "make"}  # Their object says what happens: `Perform a search`.
 _LITTLE_CHANGE: Final = _SAYING_LITTLE | {"request", "ping"}  # They are said of calls that only read too.
@@ -356,9 +356,9 @@ _SURE: Final = 0.85
 _LIKELY: Final = 0.8  # trust in a word that the prose must not contradict
 _POSSIBLE: Final = 0.5  # trust in a word that the prose must confirm
 _OFTEN: Final = 10  # uses of a word as a verb below which the counts say little
-_PRODUCING: Final = word_set("screenshot snapshot capture render convert format draw echo wait await open ping")
+_PRODUCING: Final = listed("producing-for-tools")
 """Verbs whose result is the answer itself. A hint that the call only reads does not contradict them."""
-OPERATING: Final = word_set("click press tap hover drag drop scroll swipe navigate goto type fill play")
+OPERATING: Final = listed("operating")
 """Verbs for what a person does on a screen. They look harmless, but may buy or send something."""
 
 
