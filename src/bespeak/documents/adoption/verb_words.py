@@ -67,7 +67,8 @@ def said_words(candidate: Candidate) -> Iterator[Said]:
     named, tail, heads = name_verb(candidate), path_verb(candidate) or _opening_verb(candidate), _prose_verbs(candidate)
     name, end = named.word if named else "", tail.word if tail else ""
     told = command_of(candidate)
-    if tail and candidate.claims_to_read and told and not changes(told) and changes(end) and not _on_one(candidate):
+    acts_on_one = candidate.bare_path.rstrip("/").rpartition("/")[0].endswith("}")  # /orders/{id}/cancel
+    if tail and candidate.claims_to_read and told and not changes(told) and changes(end) and not acts_on_one:
         tail = None  # /commands/send with "Fetch the commands"
     if tail and (name in ("", end) or name in _GENERIC) and (tail.trust >= SURE or end in (name, *heads)):
         yield tail._replace(trust=0.9)
@@ -181,11 +182,6 @@ def command_of(candidate: Candidate) -> str:
     first = next(iter(heads_of(text)), None)
     is_first = first is not None and first.start == 0 and _may_be_of_a_reading(first, text)
     return first.verb if first is not None and is_first and _is_command(first, text) else ""
-
-
-def _on_one(candidate: Candidate) -> bool:
-    """Return True if a path ends with a word behind a parameter: /orders/{id}/cancel."""
-    return candidate.bare_path.rstrip("/").rpartition("/")[0].endswith("}")
 
 
 def _may_be_of_a_reading(head: HeadVerb, text: str) -> bool:

@@ -168,7 +168,8 @@ def relax_circles(document: ToolSchema) -> ToolSchema:
     names = circular(document.definitions)
 
     def relaxed(node: Node, _: Definitions) -> Node:
-        needed = [name for name in node.get("required", ()) if _refers(node["properties"].get(name, {}), names)]
+        parts = [(name, node["properties"].get(name, {})) for name in node.get("required", ())]
+        needed = [name for name, part in parts if any(named(each) in names for each in nodes(part))]
         if not needed:
             return node
         left = [name for name in node["required"] if name not in needed]
@@ -176,10 +177,6 @@ def relax_circles(document: ToolSchema) -> ToolSchema:
 
     circles = ToolSchema({}, {name: document.definitions[name] for name in names}).apply(relaxed)
     return ToolSchema(document.root, {**document.definitions, **circles.definitions})
-
-
-def _refers(node: Node, names: frozenset[str]) -> bool:
-    return any(named(each) in names for each in nodes(node))
 
 
 def _trimmed(leads: dict[str, set[str]]) -> dict[str, set[str]]:

@@ -80,6 +80,7 @@ _TOLD: Final = (  # Keywords that become sentences at once, because no provider 
 
 _FURTHER: Final = "The service checks further conditions."
 _MOST_OPTIONS: Final = 24  # maximum alternatives of a union that is merged with another one
+_MOST_NODES: Final = 50_000
 _MOST_MERGES: Final = 50_000  # maximum members that are merged: half a second
 _DEEPEST: Final = 60
 
@@ -102,7 +103,7 @@ class Merger:
     def plain(self, schema: Any) -> Node:
         """Return one schema, and all below it, in plain form."""
         self._nodes += 1
-        if self._nodes > 50_000:
+        if self._nodes > _MOST_NODES:
             raise TooComplexError
         if not isinstance(schema, dict):
             return NOTHING if schema is False else {}
