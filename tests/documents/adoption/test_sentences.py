@@ -63,6 +63,7 @@ def test_sentences_of_a_get_that_acts_say_so(path: str, described: str, intent: 
     ("RESET", "/users/{id}/password", "", "Reset the password of the named user"),
     ("VALIDATE", "/numbers", "Phone number validation", "Validate numbers"),
     ("LIST", "/zones", "a listing of all zones", "List zones"),
+    ("FIND", "/products", "/available/products", "Find products"),
     ("FETCH", "/stops/{id}", "getStop is used to get a stop", "Get a stop"),
     ("SEARCH", "/songs", "API endpoint to search songs", "Search songs"),
     ("FETCH", "/atms", "This extended API will return all machines", "Return all machines"),
@@ -103,6 +104,7 @@ def test_summary_that_repeats_the_name_or_addresses_a_model_is_not_used() -> Non
     ("UPDATE", "/pets/{id}", "The pet has the values of the input"),
     ("BOOK", "/rooms/{id}", "The room has been booked"),
     ("CHECK", "/addresses", "The result for the address is in the answer"),
+    ("ENABLE", "/bus/hat/on", "The hat has been enabled"),
     ("COUNT", "/user", "The number of users is in the answer"),
     ("REMOVE", "/documents/1", "The document no longer exists"),
     ("CONVERT", "/image/anonymize", "The result for the image is in the answer"),
@@ -131,6 +133,7 @@ def test_narrative_description_is_not_used_as_intent(description: str) -> None:
         ("deny", "denied"),
         ("shut", "shut"),
         ("cleanup", "cleaned up"),
+        ("control", "controlled"),
     ],
 )
 def test_participles(verb: str, form: str) -> None:

@@ -34,7 +34,7 @@ from bespeak.text.language.sentence import words as sentence_words
 from bespeak.text.language.verb_form import PARTICLES, classify, lemmas
 
 _DOUBLING: Final = re.compile(  # one syllable, or one that is stressed at its end
-    r"[^aeiou]*[aeiou][^aeiouwxy]|(?:per|sub|com|re|e)mit|(?:trans|in)fer|cancel|retag|embed|snapshot|bootstrap"
+    r"[^aeiou]*[aeiou][^aeiouwxy]|(?:per|sub|com|re|e)mit|(?:trans|in)fer|cancel|retag|embed|snapshot|bootstrap|(?:cont|pat)rol"
 )
 _IRREGULAR: Final = {verb: verb for verb in listed("unchanged-participles")} | names("participles")
 _NO_NUMBER: Final = listed("without-number")
@@ -112,7 +112,8 @@ class _Thing:
 def _thing(path: str, verb: str, word: str) -> _Thing:
     segments = [segment for segment in path.split("/") if segment]
     literals = [at for at, segment in enumerate(segments) if not segment.startswith("{")]
-    named = [at for at in literals if segments[at] not in _MYSELF and segments[at].partition("-")[0] not in _AS]
+    silent = {*_MYSELF, *RELATING, "id"}
+    named = [at for at in literals if segments[at] not in silent and segments[at].partition("-")[0] not in _AS]
     # APPROVE /orders/{id}/approval is about the order.
     said = word if main_class(verb.lower()) == "ANALYZE" else ""
     while len(named) > 1 and (
@@ -142,7 +143,7 @@ def _intents(candidate: Candidate, verb: str, thing: _Thing) -> Iterator[tuple[s
     for text, source, sure in texts:
         bare = _ASIDE.sub("", first_sentence(text))
         said = _in_words(_OPENING.sub("", bare), thing) if bare != candidate.name or " " in bare else ""
-        if not said or _CALLED.match(said) or not is_english(sentence_words(said)):
+        if not said or said.startswith("/") or _CALLED.match(said) or not is_english(sentence_words(said)):
             continue
         heads = head_verbs(said)
         first, *others = said.split()

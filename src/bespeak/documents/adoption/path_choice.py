@@ -130,7 +130,11 @@ class _PathWriter:
     def _repeats_verb(self, piece: str, following: str) -> bool:
         """Return True if a segment says no more than the verb about what stands before it."""
         several = bool(self.segments) and is_plural(self.segments[-1])
-        says_verb = _says(hyphenated(piece), self.verb, several=several)
+        is_object = singular(piece.lower()) in map(singular, self.things[1:]) and piece.lower() not in (
+            self.command,
+            self.verb.lower(),
+        )
+        says_verb = not is_object and _says(hyphenated(piece), self.verb, several=several)
         if not self.segments:
             # The first segment owns the parameters of a path, unless a noun follows: /search/issues.
             return says_verb and following[:1] not in ("", "{")
@@ -376,7 +380,7 @@ def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
         return
     verdict = judge_segment(name, verb)
     # What is left without a verb is the same thing only if the method says that verb; a noun of action always is.
-    instead = (verdict.instead or "") if verdict is not None else ""
+    left = instead = (verdict.instead or "") if verdict is not None else ""
     action = instead if "-" not in name else ""
     if verdict is None or action or instead in RELATING or not (name.endswith("-exists") or _agree(verdict.verb, verb)):
         instead = ""
@@ -386,7 +390,7 @@ def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
     asked = name.partition("-")[2] if name.startswith(("is-", "has-")) else ""
     undone = name.removeprefix("un") if verb == "CLEAR" else ""  # what is cleared by an unlock is a lock
     things = (undone, name, several, instead, plural(instead) if instead else "", asked, _deed(name), action)
-    for choice in (*things, plural(name) if last in lexicon().verbs else "", f"{name}-request", f"{name}-record"):
+    for choice in (*things, plural(name) if last in lexicon().verbs else "", f"{name}-request", f"{name}-record", left):
         # The upstream's own name may look like a verb; a name made here may not.
         if choice and _is_fine(choice, verb, verbs) and (choice == name or judge_segment(choice, verb) is None):
             yield choice

@@ -160,7 +160,9 @@ def _prose_verbs(candidate: Candidate) -> list[str]:
             # "Returns the newly created pet"
             usable = [one for one in heads_of(text) if one.kind == "reading" and changes(one.verb)] or usable
             method = (candidate.method or "").lower()  # in `Feature Post` for /post/feature it is the thing
-            usable = [one for one in usable if one.verb != method or method not in _resources(candidate)]
+            # Neither does `Puts preferences` say more than the method.
+            silent = method == "put" or method in _resources(candidate)
+            usable = [one for one in usable if one.verb != method or not silent]
             nouns = [one for one in usable if one.kind in ("meant", "nominal")]
             clear = [one for one in usable if one not in nouns or changes(one.verb)]
             usable = clear or [one for one in usable if one.kind == "meant"]  # a collection is not a verb
@@ -221,7 +223,7 @@ def _verb_of(parts: Sequence[str], resources: frozenset[str], method: str) -> tu
     first, last = parts[0], parts[-1]
     if first in LIGHT and len(parts) > 1 and base(parts[1]) == parts[1] and not is_plural(parts[1]):
         return parts[1], 0.85
-    if is_plain(first) and first not in resources:
+    if (is_plain(first) or (first in ("search", "query") and len(parts) > 1)) and first not in resources:
         return first, 0.95
     if (is_plain(last) or last in ENDINGS) and last not in resources:
         return last, 0.9
@@ -319,6 +321,9 @@ def path_verb(candidate: Candidate) -> Said | None:
     if parts[-1] == "exists":
         return Said("exists", where, 0.9)
     if len(parts) > 1 and operation_classes(word) is None:
+        acting = name_verb(candidate)
+        if acting is not None and parts[-1] in COMMANDS and acting.word == parts[-1]:
+            return Said(parts[-1], where, 0.86)  # /onboard-depart-search with searchForVehicles
         # mark_uncollectible, reset-password: the first word is the command.
         leads = is_plain(parts[0]) or (command and parts[0] in _LEADING)
         # Things are many, so a plural is rather a name, unless its first word is hardly ever a noun: /delete-users.
@@ -335,8 +340,8 @@ def path_verb(candidate: Candidate) -> Said | None:
     heads = _prose_verbs(candidate) if one else []
     starts = main_class(word) in ("BEGIN", "END", "SEND", "DELETE", "CONTROL")
     sets_going = word in _SWITCHING or (starts and is_verbal(word))
-    acting = one and sets_going and (word in heads or not heads)
-    sure = marked or is_plain(word) or acting or (command and (is_verbal(word) or word in SPOKEN))
+    acts = one and sets_going and (word in heads or not heads)
+    sure = marked or is_plain(word) or acts or (command and (is_verbal(word) or word in SPOKEN))
     return None if not sure and method != "POST" else Said(word, where, 0.9 if sure else 0.5)
 
 
