@@ -214,6 +214,7 @@ def test_word_that_the_verb_does_not_say_stays_if_it_is_all_there_is() -> None:
     ("POST /xml-to-json", "", "", "CONVERT /xml-to-json", "irreversible"),
     ("POST /authorization", "getToken", "", "ISSUE /authorization", "irreversible"),
     ("POST /sales/{id}/open", "openSale", "", "START /sales/{id}/opens", "irreversible"),
+    ("", "turn_on", "Turn on a light", "ENABLE /light", "reversible"),
     ("", "take_snapshot", "Take a text snapshot of the page", "SNAPSHOT /text-snapshot", "irreversible"),
     ("", "browser_drop", "Drop files onto an element", "EXECUTE /browser-drop", "irreversible"),
 )

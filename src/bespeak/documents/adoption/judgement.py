@@ -31,7 +31,7 @@ from bespeak.text.language.operation_class import CHANGERS
 from bespeak.text.language.phrases import mechanism, object_places, weakness
 from bespeak.text.language.sentence import is_english, is_several, listed, names
 from bespeak.text.language.sentence import words as sentence_words
-from bespeak.text.language.verb_form import PARTICLES, classify, lemmas
+from bespeak.text.language.verb_form import PARTICLES, classify, lemmas, two_word_verb
 
 _DOUBLING: Final = re.compile(  # one syllable, or one that is stressed at its end
     r"[^aeiou]*[aeiou][^aeiouwxy]|(?:per|sub|com|re|e)mit|(?:trans|in)fer|cancel|retag|embed|snapshot|bootstrap|(?:cont|pat)rol"
@@ -306,7 +306,7 @@ def named_paths(candidate: Candidate, word: str, verbs: frozenset[str], *, says_
 
 def _things(parts: Sequence[str], word: str) -> list[str]:
     """Return a name without the verbs at its beginning: what follows the chosen one, else what precedes it."""
-    start = 0
+    start = 2 if parts[1:] and two_word_verb(parts[0], parts, 0) == word else 0  # turn_on
     while start < len(parts) and (parts[start] in (word, "or", "and") or is_verb(parts[start])):
         start += 1
     if not start and parts[:1] and parts[0] in LIGHT and parts[1:2] == (word,):

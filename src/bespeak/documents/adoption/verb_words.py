@@ -31,7 +31,7 @@ from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.phrases import DETERMINERS
 from bespeak.text.language.segment import is_plain_verb, judge_segment
 from bespeak.text.language.sentence import listed, word_set
-from bespeak.text.language.verb_form import action_intent, lemmas
+from bespeak.text.language.verb_form import action_intent, lemmas, two_word_verb
 
 _SAYING: Final = word_set("get delete patch")  # methods that name the action; POST and PUT may mean anything
 _GENERIC: Final = METHODS | listed("generic-commands")
@@ -223,7 +223,7 @@ def _verb_of(parts: Sequence[str], resources: frozenset[str], method: str) -> tu
     first, last = parts[0], parts[-1]
     if first in LIGHT and len(parts) > 1 and base(parts[1]) == parts[1] and not is_plural(parts[1]):
         return parts[1], 0.85
-    if (is_plain(first) or (first in ("search", "query") and len(parts) > 1)) and first not in resources:
+    if (is_plain(first) or (first == "search" and len(parts) > 1)) and first not in resources:
         return first, 0.95
     if (is_plain(last) or last in ENDINGS) and last not in resources:
         return last, 0.9
@@ -421,6 +421,9 @@ def _named(candidate: Candidate) -> Iterator[tuple[str, float]]:
     if not (parts := bare_words(candidate)):
         return
     first, *others = parts
+    if joined := two_word_verb(first, parts, 0) if others else None:
+        yield joined, 0.95  # turn_on
+        return
     if _is_light(parts):
         yield others[0], 0.85
     yield from _placed(first, _LIKELY if first in METHODS and first != "delete" else 0.95, _LIKELY)
