@@ -22,6 +22,7 @@ def written(verb: str, path: str, summary: str = "", description: str = "", *, i
 @rows(
     "path, described, intent, outcome",
     ("/orders/{id}/cancellation", "/orders/{id}/cancel", "may cancel the named order", "order has been cancelled"),
+    ("/stats/sends", "/stats/send", "may send the caller", "The matching caller has been sent"),
     ("/user/logout", "/user/logout", "may logout the caller", "caller has been logged out"),
 )
 def test_sentences_of_a_get_that_acts_say_so(path: str, described: str, intent: str, outcome: str) -> None:

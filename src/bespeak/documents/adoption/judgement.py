@@ -78,8 +78,6 @@ def write_sentences(candidate: Candidate, verb: str, path: str, *, impact: str, 
     said_of_one = one in words(candidate.summary) and thing.listed not in words(candidate.summary)
     # DELETE /users with "Delete user"
     outcome = _outcome(verb, replace(thing, listed=one) if said_of_one and impact != "informational" else thing, word)
-    if weakness(outcome, verb, frozenset(words(path))):  # of a server, a call or a result
-        outcome = f"The matching {outcome.partition(' ')[2]}"
     acting = acts(candidate) if impact != "informational" else ""
     if acting:  # neither sentence may hide that a GET acts
         about = f"named {thing.owner}" if thing.owner else thing.name if thing.name != acting else "caller"
@@ -88,6 +86,8 @@ def write_sentences(candidate: Candidate, verb: str, path: str, *, impact: str, 
         intent = f"{verb.capitalize()} the answer to a call that may {deed}"
         source, sure = f"the word '{acting}'", 0.4
         outcome = f"The {about} has been {participle(acting)}, and the answer is returned"
+    if weakness(outcome, verb, frozenset(words(path))):  # of a server, a call or a result
+        outcome = f"The matching {outcome.partition(' ')[2]}"
     said = plain_text(candidate.description or candidate.summary, 600)
     description = said.text or plain_text(candidate.summary, 600).text or f"{intent}."
     risk: Risk = "low" if impact == "informational" else "medium"
