@@ -8,7 +8,6 @@ from typing import Final
 
 _WIDTH, _LABEL, _VALUE, _BAR, _STEP = 640, 190, 90, 18, 26  # of a chart and its parts
 _LINE_HEIGHT, _LINE_LEFT, _LINE_TOP, _LINE_DEPTH = 260, 80, 14, 200  # of a line chart and its plot
-_LONGEST_LABEL: Final = 26
 _MOST_TICKS, _MOST_DOTS = 6, 60  # labels below a line, and points up to which each has a dot
 _FONT: Final = 'font-family="Libertinus Serif, Georgia, serif" font-size="13"'
 
@@ -63,5 +62,5 @@ def _label(x: float, y: float, text: str, anchor: str = "start") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#222">{escape(text)}</text>'
 
 
-def _short(label: str, most: int = _LONGEST_LABEL) -> str:
+def _short(label: str, most: int = 26) -> str:
     return label if len(label) <= most else label[: most - 1] + "…"

@@ -22,7 +22,6 @@ from bespeak.text.reading.settings import Readers, optional_table, read_settings
 from bespeak.text.reading.table import Table, as_mapping
 from bespeak.text.source.tree import Location
 
-_SERVERS: Final = ("/", "/methods")
 _FILE: Final = "manifest"
 _MOST_ENTRIES: Final = 100_000  # in one array: each becomes objects many times its size, which fill the memory
 _DEFAULTS: Final = Policies().resolved(scoped=True)  # AGTP-API 8.7: true unless the manifest says something else
@@ -66,7 +65,7 @@ class ManifestDocument:
         return tuple(
             endpoint
             for endpoint in self.endpoints
-            if (endpoint.path not in _SERVERS or endpoint.namespace in CATEGORIES)
+            if (endpoint.path not in ("/", "/methods") or endpoint.namespace in CATEGORIES)
             and not is_of_server(*endpoint.key, endpoint.namespace)
         )
 

@@ -50,14 +50,11 @@ def file_mask() -> int:
     return mask
 
 
-_MOST_SHOWN: Final = 5
-
-
 class FolderTakenError(Exception):
     """The folder already contains files that would be replaced; `names` lists them."""
 
     def __init__(self, names: list[str]) -> None:
-        super().__init__(", ".join(names[:_MOST_SHOWN]))
+        super().__init__(", ".join(names[:5]))
         self.names = names
 
 

@@ -83,7 +83,11 @@ def _read_json(file: BinaryIO, size: int, mark: Mark) -> Iterator[Batch]:
     text, number, rows, begun = _JsonText(file, mark.offset), mark.number, list[tuple[int, Any]](), mark.offset
     is_list = mark.offset > 0 or text.skip("[")
     while text.peek() not in ("", "]"):
-        rows.append((number, _read_row(text.take(number), number)))
+        raw = text.take(number)
+        try:
+            rows.append((number, read_json_row(raw, number)))
+        except FormatError as error:
+            rows.append((number, error))
         number += 1
         if not (is_list and text.skip(",")):
             break
@@ -95,13 +99,6 @@ def _read_json(file: BinaryIO, size: int, mark: Mark) -> Iterator[Batch]:
     if (is_list and not text.skip("]")) or text.peek():
         raise FormatError(f"row {number} is followed by something else than a comma or the end of the list")
     yield Batch(rows, after)
-
-
-def _read_row(raw: bytes, number: int) -> Any:
-    try:
-        return read_json_row(raw, number)
-    except FormatError as error:
-        return error
 
 
 class _JsonText:

@@ -35,6 +35,8 @@ def post(path: str, name: str = "", **fields: Any) -> Candidate:
     (post("/user-exists"), "exists"),
     (post("/name-taken", "isNameTaken"), "is"),
     (post("/validations/email", "POST_validations-email", summary="Validate an address"), "validate"),
+    (post("/charities", summary="Get the details of charities"), "get"),
+    (post("/checkStation", summary="Check if the station is open"), "check"),
 )
 def test_reading_verb_is_enough_if_nothing_contradicts_it(candidate: Candidate, word: str) -> None:
     assert only_reads(candidate, word)
@@ -56,6 +58,8 @@ def test_reading_verb_is_enough_if_nothing_contradicts_it(candidate: Candidate, 
     (post("/reviews", "reviewOrder"), "review"),
     (post("/oauth/token", "getToken"), "get"),
     (post("/credits", summary="Get a credit"), "get"),
+    (post("/authorization", "getAccountTokens"), "get"),
+    (post("/todos/{id}/check", summary="Check the todo"), "check"),
 )
 def test_status_answer_prose_or_another_verb_speak_against_reading(candidate: Candidate, word: str) -> None:
     assert not only_reads(candidate, word)
@@ -77,6 +81,9 @@ def test_status_answer_prose_or_another_verb_speak_against_reading(candidate: Ca
     ("/pods/{id}/{action}", "", "control"),
     ("/actions/{action}", "", ""),
     ("/actions/{idAction}/member", "", ""),
+    ("/request-token", "getToken", "request"),
+    ("/requests/tokens", "", ""),
+    ("/status/call", "status_call", ""),
 )
 def test_get_acts_if_its_verb_does(path: str, name: str, verb: str) -> None:
     assert acts(Candidate(method="GET", path=path, name=name)) == verb

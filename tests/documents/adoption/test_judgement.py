@@ -198,6 +198,23 @@ def test_word_that_the_verb_does_not_say_stays_if_it_is_all_there_is() -> None:
     ("GET /#Action=SetPolicies", "GET_SetPolicies", "Replaces the policies", "LIST /policies", "irreversible"),
     ("POST /disputes/{id}/dispute", "", "Dispute it", "EVALUATE /disputes/{id}/dispute", "irreversible"),
     ("POST /comments", "", "Returns the newly created comment", "CREATE /comments", "irreversible"),
+    ("GET /search/lists", "search_getLists", "Search for lists", "SEARCH /lists", "informational"),
+    ("GET /export/assets", "csv", "Export an inventory as CSV", "EXPORT /assets", "informational"),
+    ("GET /shops", "getV1ShopsByDate", "Search for shops by a date", "SEARCH /shops", "informational"),
+    ("GET /cart.plugin.list.json", "CartPluginList", "Get list of plugins", "LIST /cart-plugin", "informational"),
+    ("POST /mail/schedule", "", "Schedules a mail to be sent", "SCHEDULE /mail", "irreversible"),
+    ("POST /v1/UpsertUser", "Api_UpsertUser", "", "SET /user", "reversible"),
+    ("GET /msg/{id}/attempt/", "list_attempts", "List attempts", "LIST /msg/{id}/attempt", "informational"),
+    ("POST /identity/verify_id", "Search", "Search", "SEARCH /identity/id", "informational"),
+    ("POST /onboard-search", "searchForVehicles", "", "SEARCH /vehicles", "informational"),
+    ("PUT /me/preferences", "", "Puts my preferences", "REPLACE /me/preferences", "reversible"),
+    ("GET /api-docs", "getDoc", "Get the documentation", "FETCH /api-docs", "informational"),
+    ("POST /web-fonts/collection", "", "From a collection", "CREATE /web-fonts/collection", "irreversible"),
+    ("POST /generate/url", "", "", "GENERATE /url", "irreversible"),
+    ("POST /xml-to-json", "", "", "CONVERT /xml-to-json", "irreversible"),
+    ("POST /authorization", "getToken", "", "ISSUE /authorization", "irreversible"),
+    ("POST /sales/{id}/open", "openSale", "", "START /sales/{id}/opens", "irreversible"),
+    ("", "turn_on", "Turn on a light", "ENABLE /light", "reversible"),
     ("", "take_snapshot", "Take a text snapshot of the page", "SNAPSHOT /text-snapshot", "irreversible"),
     ("", "browser_drop", "Drop files onto an element", "EXECUTE /browser-drop", "irreversible"),
 )
@@ -207,6 +224,17 @@ def test_an_operation_is_named_after_what_it_does(call: str, name: str, summary:
         [Candidate(method=method or None, path=path or None, name=name, summary=summary)], load_bundled()
     )
     assert (f"{found.method} {found.path.path}", found.semantic.impact) == (place, impact)
+
+
+@pytest.mark.parametrize("name", ["reversePages", "applyRules"])
+def test_verb_that_only_resembles_the_word_of_the_upstream_is_a_doubt(name: str) -> None:
+    (found,) = judge_all([Candidate(method="POST", path="/v1/pages", name=name)], load_bundled())
+    assert [guess.confidence for guess in found.guesses if guess.at == "/method"] < [UNSURE]
+
+
+def test_answer_for_one_key_is_not_a_list_if_the_name_says_so() -> None:
+    one = Candidate(method="GET", path="/countries/{key}", name="getCountry", returns_list=True)
+    assert judge_all([one], load_bundled())[0].method == "FETCH"
 
 
 def test_summary_that_contradicts_the_verb_makes_a_doubt_and_a_collision_gets_a_name() -> None:

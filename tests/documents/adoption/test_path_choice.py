@@ -22,7 +22,9 @@ def operation(path: str, *, tags: tuple[str, ...] = (), name: str = "") -> Candi
 
 SEGMENTS = st.one_of(
     st.text(max_size=12),
-    st.sampled_from(["search", "v1", "api", "{id}", "{petId}", "{name}.json", "{a}...{b}", "{x}:cancel", "Order", ""]),
+    st.sampled_from(
+        ["search", "v1", "api", "{id}", "{petId}", "{name}.json", "{a}...{b}", "{x}:cancel", "Order", "{deleted}", ""]
+    ),
 )
 
 
@@ -66,6 +68,13 @@ SEGMENTS = st.one_of(
     ("/comments/{id}/read", "SET", "/comments/{id}/read-state"),
     ("/users/{id}/unlock", "CLEAR", "/users/{id}/lock"),
     ("/requests/{id}/dismiss", "UPDATE", "/requests/{id}/dismissal"),
+    ("/names/anonymize/{anonymized}/{key}", "FETCH", "/names/anonymization/{anonymized}/{key}"),
+    ("/1.0/users", "LIST", "/users"),
+    ("/getStopByID/{stopID}", "FETCH", "/stops/{stop_id}"),
+    ("/repos/{r}/commit/{c}", "FETCH", "/repos/{r}/commits/{c}"),
+    ("/tags/list", "RETRIEVE", "/tags"),
+    ("/consents/on-notify", "NOTIFY", "/consents/on-notification"),
+    ("/ip.txt", "FETCH", "/ip"),
     ("/", "FETCH", "/items"),
     ("", "FETCH", "/items"),
 )
@@ -92,6 +101,8 @@ def test_upstream_path_is_kept_with_reasons_and_other_paths_restore_parts_then_a
     choice = choose_path("/v2/users/search", "SEARCH", VERBS)
     others = list(islice(other_paths(choice, "/v2/users/search", "SEARCH", VERBS), 4))
     assert (others[:2], others[-1]) == (["/users-v2", "/users/searches"], "/users-2")
+    choice = choose_path("/users/search.json", "SEARCH", VERBS)
+    assert next(other_paths(choice, "/users/search.json", "SEARCH", VERBS)) == "/users/searches"
 
 
 @example(["{000"], "FETCH")

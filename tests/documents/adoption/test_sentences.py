@@ -22,6 +22,7 @@ def written(verb: str, path: str, summary: str = "", description: str = "", *, i
 @rows(
     "path, described, intent, outcome",
     ("/orders/{id}/cancellation", "/orders/{id}/cancel", "may cancel the named order", "order has been cancelled"),
+    ("/stats/sends", "/stats/send", "may send the caller", "The matching caller has been sent"),
     ("/user/logout", "/user/logout", "may logout the caller", "caller has been logged out"),
 )
 def test_sentences_of_a_get_that_acts_say_so(path: str, described: str, intent: str, outcome: str) -> None:
@@ -61,9 +62,21 @@ def test_sentences_of_a_get_that_acts_say_so(path: str, described: str, intent: 
     ("CREATE", "/reviews", "create a SubjectAccessReview", "Create a subject access review"),
     ("APPROVE", "/orders/{id}/approval", "approve", "Approve the named order"),
     ("RESET", "/users/{id}/password", "", "Reset the password of the named user"),
+    ("VALIDATE", "/numbers", "Phone number validation", "Validate numbers"),
+    ("LIST", "/zones", "a listing of all zones", "List zones"),
+    ("FIND", "/products", "/available/products", "Find products"),
+    ("FETCH", "/stops/{id}", "getStop is used to get a stop", "Get a stop"),
+    ("SEARCH", "/songs", "API endpoint to search songs", "Search songs"),
+    ("FETCH", "/atms", "This extended API will return all machines", "Return all machines"),
+    ("REMOVE", "/lists/{id}/like", "#### Sign-in required\nRemove a like", "Remove a like"),
 )
 def test_intent_is_a_command_with_the_meaning_of_the_verb(verb: str, path: str, summary: str, intent: str) -> None:
     assert written(verb, path, summary).intent == intent
+
+
+def test_outcome_of_a_collection_is_of_one_thing_if_the_summary_is() -> None:
+    assert written("REMOVE", "/users", "Delete user").outcome == "The user no longer exists"
+    assert written("REMOVE", "/users", "Delete users").outcome == "The users no longer exist"
 
 
 def test_summary_that_repeats_the_name_or_addresses_a_model_is_not_used() -> None:
@@ -92,6 +105,11 @@ def test_summary_that_repeats_the_name_or_addresses_a_model_is_not_used() -> Non
     ("UPDATE", "/pets/{id}", "The pet has the values of the input"),
     ("BOOK", "/rooms/{id}", "The room has been booked"),
     ("CHECK", "/addresses", "The result for the address is in the answer"),
+    ("ENABLE", "/bus/hat/on", "The hat has been enabled"),
+    ("COUNT", "/user", "The number of users is in the answer"),
+    ("REMOVE", "/documents/1", "The document no longer exists"),
+    ("CONVERT", "/image/anonymize", "The result for the image is in the answer"),
+    ("CREATE", "/url", "A url exists as the input describes it"),
 )
 def test_an_outcome_is_a_state(verb: str, path: str, outcome: str) -> None:
     assert written(verb, path).outcome == outcome
@@ -109,15 +127,23 @@ def test_narrative_description_is_not_used_as_intent(description: str) -> None:
 
 @pytest.mark.parametrize(
     ("verb", "form"),
-    [("book", "booked"), ("pay", "paid"), ("submit", "submitted"), ("deny", "denied"), ("shut", "shut")],
+    [
+        ("book", "booked"),
+        ("pay", "paid"),
+        ("submit", "submitted"),
+        ("deny", "denied"),
+        ("shut", "shut"),
+        ("cleanup", "cleaned up"),
+        ("control", "controlled"),
+    ],
 )
 def test_participles(verb: str, form: str) -> None:
     assert participle(verb) == form
 
 
 @given(st.sampled_from(sorted(load_bundled().names - {"TALLY"})), st.text(max_size=80))
-def test_every_verb_has_an_intent_that_lint_accepts(verb: str, summary: str) -> None:
+def test_no_verb_has_an_intent_that_lint_refuses(verb: str, summary: str) -> None:
     found = written(verb, "/pets/{id}", summary)
-    assert judge(verb, found.intent).verdict == "consistent"
+    assert judge(verb, found.intent).verdict != "violation"
     assert not is_several(found.intent)
     assert found.description

@@ -77,6 +77,7 @@ def test_names_are_numbered_split_and_spelled_plainly_with_the_verb_after_its_ma
     assert hyphenated("Aufträge") == "auftraege"
     assert hyphenated("año-été") == "ano-ete"
     assert singular("statuses") == "status"
+    assert singular("analyzes") == "analyze"
     given = ("batchGetItem", "re-run", "dry-run-order", "getItem", "batch")
     assert [without_manner(words(name))[0] for name in given] == ["get", "rerun", "dryrun", "get", "batch"]
 

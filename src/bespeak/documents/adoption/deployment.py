@@ -49,7 +49,6 @@ from bespeak.text.source.pointer import child, value_at
 from bespeak.text.source.toml_tree import TomlTree, parse_toml, toml_comments
 from bespeak.text.source.tree import Change, Place, Span, SyntaxFault, TextEdit, apply_edits, deletion
 
-_WIDTH: Final = 116
 _VARYING: Final = re.compile(
     r"'[^']*'|\{[^{}]*\}|\b[0-9][0-9.,]*\b|\b(?!HTTP\b|AGTP\b)[A-Z]{3,}\b|(?<!\w)/[\w{}./~-]++|(?<=: ).*", re.DOTALL
 )
@@ -90,7 +89,7 @@ def wrapped(names: Sequence[str], most: int) -> Iterator[str]:
     here = " "
     for index, name in enumerate(names[:most]):
         part = f" {name}{',' if index < min(len(names), most) - 1 else ''}"
-        if len(here) + len(part) > _WIDTH and here.strip():
+        if len(here) + len(part) > 116 and here.strip():
             yield here
             here = " "
         here += part
@@ -109,8 +108,6 @@ def code(text: str) -> str:
 _MOST_LISTED: Final = 60  # endpoints that one entry of a danger lists
 _MOST_GROUPS: Final = 100  # entries in the list of guesses that repeat
 _EXAMPLES: Final = 3
-_MOST_KINDS: Final = 12
-_IMPACT: Final = "/semantic/impact"
 _LONGEST_SUMMARY: Final = 120
 
 Entries = Sequence[tuple[str, Facade]]  # endpoints, as code spans, with their facades
@@ -183,7 +180,7 @@ def _dangers(entries: Entries, told: set[int]) -> Iterator[str]:
     by_danger: dict[str, list[tuple[str, Guess]]] = {}
     for endpoint, facade in entries:
         danger = danger_of(facade.endpoint, [(guess.at, guess.confidence) for guess in facade.guesses])
-        guess = next((guess for guess in facade.guesses if guess.at == _IMPACT), None)
+        guess = next((guess for guess in facade.guesses if guess.at == "/semantic/impact"), None)
         if danger not in ("", "doubt") and guess is not None:
             told.add(id(guess))
             by_danger.setdefault(danger, []).append((endpoint, guess))
@@ -214,7 +211,7 @@ def _repeated(found: Sequence[tuple[str, Guess]]) -> Iterator[str]:
     if left := sum(len(group) for group in groups[_MOST_GROUPS:]):
         yield f"- {left} more guesses are comments in the files."
     if folded:
-        kinds = shown([f"{place} ({count})" for place, count in folded.most_common()], _MOST_KINDS)
+        kinds = shown([f"{place} ({count})" for place, count in folded.most_common()], 12)
         yield f"\n{folded.total()} guesses of low risk are not listed: {kinds}."
 
 

@@ -16,6 +16,8 @@ from bespeak.contract.handler import UPSTREAM_ERRORS
 from bespeak.documents.adoption.facade import READING, Candidate, Guess
 from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
 from bespeak.documents.adoption.verb_words import (
+    EMPTY,
+    READING_COMMANDS,
     SURE,
     base,
     changing_words,
@@ -34,14 +36,12 @@ from bespeak.text.language.sentence import listed, word_pairs, word_set
 from bespeak.text.language.verb_form import lemmas
 
 STRONG: Final = listed("surely-changing")  # in any form, even where a noun is the subject: "the key is regenerated"
-_PLAIN: Final = STRONG | word_set("create update insert append modify rename cancel submit publish start stop set")
+_PLAIN: Final = STRONG | listed("plainly-changing")
 """Verbs that a GET does not say of itself if it only reads."""
 EFFECTS: Final = _PLAIN | listed("effects-of-calls")
 """Verbs by which a sentence about the call itself says that it does more than answer."""
-_OF_FIELDS: Final = STRONG | word_set("run save publish cancel create update insert append replace modify")
+_OF_FIELDS: Final = STRONG | listed("changing-in-fields")
 """Verbs that are hardly ever nouns in the text of a field."""
-_SEEN: Final = 4_000
-_MOST: Final = 60
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+|(?<=;)\s")
 _MARK: Final = re.compile(r"^(?:[\W_]+|\d{1,2}[.)]\s+)+")  # Before a line: a bullet, a number, an emoji, a heading.
 _LABEL: Final = re.compile(r"^[A-Z][\w ]{0,24}(?::\s+|\s+\|\s+)(?=\S)")  # Before a sentence: `Purpose: `, `Notion | `
@@ -57,7 +57,7 @@ _PASSIVE: Final = re.compile(
     re.IGNORECASE,
 )
 _NEW: Final = re.compile(r"\b(?:a|an|another)? ?new\b", re.IGNORECASE)
-_MADE: Final = frozenset({"create", "generate", "issue", "open", "start", "register", "mint"})
+_MADE: Final = listed("making-new")
 _ITSELF: Final = re.compile(  # the end of an endpoint, not what it does: "This method will be removed"
     r"\b(?:this|these) (?:\w+ )?(?:endpoints?|methods?|operations?|apis?|parameters?|fields?|features?|property"
     r"|properties|values?|versions?|functionality|resource|tool) (?:is|are|will be) (?:\w+ (?:and )?){0,4}?"
@@ -90,9 +90,9 @@ class Deed(NamedTuple):
 
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences and lines of a text without bullets, numbers and labels before them."""
-    for count, line in enumerate(_SENTENCE.split(text[:_SEEN])):
+    for count, line in enumerate(_SENTENCE.split(text[:4_000])):
         bare = _LABEL.sub("", _MARK.sub("", line.strip())).strip()
-        if count > _MOST:
+        if count > 60:
             return
         if bare and not bare.endswith(":"):
             yield bare
@@ -126,7 +126,7 @@ def field_deeds(text: str) -> Iterator[Deed]:
 def _active(sentence: str, *, broad: bool, commands: bool = False) -> Deed | None:
     """Return the verb of "Saves the file" and "This tool also deletes it"; with `commands`, of "Delete it" too."""
     heads = head_verbs(sentence)
-    runs = any(head.verb in _RUNNING for head in heads if head.kind == "light")
+    runs = any(head.verb in _LAUNCHING for head in heads if head.kind == "light")
     for head in heads:
         if head.kind not in ("head", "coordinated", "meant") or head.verb not in (EFFECTS if broad else _PLAIN):
             continue
@@ -146,7 +146,6 @@ def _active(sentence: str, *, broad: bool, commands: bool = False) -> Deed | Non
     return None
 
 
-_RUNNING: Final = frozenset({"run", "execute", "perform", "start", "launch", "initiate", "make"})
 _MODAL: Final = re.compile(r"\b(?:will|can|may|might)\b", re.IGNORECASE)
 _NEGATED: Final = re.compile(r"\b(?:not|never|n't)\b", re.IGNORECASE)
 
@@ -196,7 +195,6 @@ _PERFORMED: Final = re.compile(r"\bto (?:be )?(?:perform|take|execute|run|apply|
 _READ_ONLY: Final = re.compile(r"\bread[- ]?only\b", re.IGNORECASE)
 _QUERIES: Final = frozenset({"sql", "query", "statement"})
 _MOST_FIELDS: Final = 200
-_MOST_VALUES: Final = 50
 _SEEN_FIELDS: Final = 2_000
 
 
@@ -209,7 +207,7 @@ def change_signs(fields: Mapping[str, Any], *, reads: bool) -> Iterator[str]:
         part = schema if isinstance(schema, Mapping) else {}
         named, said, values = words(member), str(part.get("description") or "")[:_SEEN_FIELDS], part.get("enum")
         if named and named[-1] in CHOOSING and isinstance(values, list) and (not reads or _PERFORMED.search(said)):
-            for value in values[:_MOST_VALUES]:
+            for value in values[:50]:
                 first = next(iter(words(value)), "") if isinstance(value, str) else ""
                 if first and not is_plural(first) and changes(base(first) or first):
                     yield f"its field '{member[:60]}' may be '{value[:60]}'"
@@ -247,22 +245,22 @@ def _holds_program(named: Sequence[str], schema: Mapping[str, Any], *, reads: bo
     return not _VALUE.search(said) and not (reads and named[-1] in _IDENTIFYING)
 
 
-_ON_A_COMMAND: Final = listed("reading-commands")
-"""Words that mean reading even as a command on one thing, and in prose: /orders/{id}/preview."""
-_FETCHING: Final = frozenset({"get", "fetch", "retrieve"})
-_ISSUED: Final = frozenset({"token", "session", "credential", "credentials", "secret", "otp", "nonce"})
+FETCHING: Final = listed("fetching")
+_NEW_ONE: Final = re.compile(r"\w+ (?:an?|one|next|new) ", re.IGNORECASE)
+_ISSUED: Final = listed("issued-when-fetched")
 """Things that are made when somebody gets them: POST /oauth/token with `getToken`."""
-_IN_A_NAME: Final = _ON_A_COMMAND | _FETCHING | {"lookup", "describe", "check", "is", "has", "does", "can"}
+_IN_A_NAME: Final = READING_COMMANDS | FETCHING | {"lookup", "describe", "check", "is", "has", "does", "can"}
 """Words that mean reading as the verb of a name. As a command they may act: /repos/{id}/fetch, /todos/{id}/check."""
 _READ_EVIDENCE_MADE: Final = frozenset({"201", "202", "204"})
 """Statuses of an answer to something that was created, begun or done (RFC 9110 15.3)."""
-_LAUNCHING: Final = word_set("request trigger start initiate launch schedule submit begin force")
+_LAUNCHING: Final = listed("launching")
 """First words of a sentence about work that is begun: `Trigger the verification of an account`."""
-_PRODUCING: Final = word_set("generate render build produce compose compile export print draw convert format")
+_PRODUCING: Final = listed("producing-answers")
 """Verbs for making the answer itself: a GET that renders a page changes nothing."""
+_ISSUING: Final = listed("issuing")
 _MADE_FOR_GOOD: Final = _ISSUED | {"key", "keys", "apikey", "password", "passwords", "certificate", "pin", "keypair"}
 """Things that stay valid when they are made: GET /key/generate."""
-_STATING: Final = word_set("contain remain represent include provide consist belong expand describe confirm")
+_STATING: Final = listed("stating")
 """Verbs about what there is."""
 _CHOSEN: Final = frozenset({*((word,) for word in CHOOSING), ("action", "type"), ("action", "name")})
 """Words of a path parameter that says what is done."""
@@ -270,10 +268,14 @@ _CHOSEN: Final = frozenset({*((word,) for word in CHOOSING), ("action", "type"),
 
 def only_reads(candidate: Candidate, word: str) -> bool:
     """Return True if a word in the place of the verb means reading, and nothing speaks against it."""
-    named = name_verb(candidate)
-    if word not in (_IN_A_NAME if named is not None and named.word == word else _ON_A_COMMAND):
+    named, tail = name_verb(candidate), path_verb(candidate)
+    # A sentence may say it too, but not of a thing that may be new (Get a quote), nor where the path says it of one
+    # thing: /repos/{id}/fetch acts.
+    told = named is None and command_of(candidate) == word and _NEW_ONE.match(candidate.summary) is None
+    told = told and ("{" not in candidate.bare_path or tail is None or tail.word != word)
+    if word not in (_IN_A_NAME if told or (named is not None and named.word == word) else READING_COMMANDS):
         return False
-    if word in _FETCHING and not _ISSUED.isdisjoint(words(f"{candidate.name} {candidate.path}")):
+    if word in FETCHING and is_issued(candidate):
         return False
     begun = (text.partition(" ")[0].lower() for text in (candidate.summary, candidate.description))
     if not _LAUNCHING.isdisjoint(base(word) for word in begun):
@@ -282,13 +284,18 @@ def only_reads(candidate: Candidate, word: str) -> bool:
     return not made and not any(changing_words(candidate))
 
 
+def is_issued(candidate: Candidate) -> bool:
+    """Return True if a candidate is about something that is made when somebody gets it, such as a token."""
+    return not _ISSUED.isdisjoint(map(singular, words(f"{candidate.name} {candidate.path}")))
+
+
 def contradicts(candidate: Candidate, word: str) -> bool:
     """Return True if a word says that a call changes something, although its method should only read.
 
     A word that is mostly a noun does not, unless it stands where only commands stand: `train` in `Next Trains`.
     """
     is_action = is_plain(word) or (word in SPOKEN and is_verbal(word)) or word == command_of(candidate)
-    return is_action and changes(word) and word not in _STATING and _is_deed(candidate, word)
+    return is_action and changes(word) and word not in _STATING | EMPTY and _is_deed(candidate, word)
 
 
 def acts(candidate: Candidate) -> str:
@@ -296,9 +303,14 @@ def acts(candidate: Candidate) -> str:
     if candidate.method not in READING:
         return ""
     found = [one for one in (name_verb(candidate), path_verb(candidate)) if one is not None and one.trust >= SURE]
-    acting = [one.word for one in found if changes(one.word) and _is_deed(candidate, one.word)]
+    acting = [
+        one.word for one in found if one.word not in EMPTY and changes(one.word) and _is_deed(candidate, one.word)
+    ]
     if acting and found[0].word == acting[0]:
         return acting[0]
+    last = words(candidate.bare_path.rpartition("/")[2])
+    if last[:1] and last[0] in _ISSUING and not _ISSUED.isdisjoint(last[1:]):
+        return last[0]  # GET /request-token
     for before, segment in pairwise((candidate.path or "").split("/")):
         # A parameter says what is done: /pods/{id}/{action}, but not /actions/{action}.
         named = words(segment[1:-1]) if segment[:1] == "{" else ()
@@ -353,7 +365,6 @@ _GENERIC: Final = listed("failures-of-any-kind")
 _ANY_FAILURE: Final = _GENERIC | {"request", "server", "internal", "http", "client", "api"}
 """Words of names that fit any failure: `bad_request`, `unexpected_error`."""
 _SILENT: Final = frozenset({"a", "an", "the", "is", "was", "are", "be", "of", "or", "and", "to", "for", "this", "that"})
-_LONGEST: Final = 40
 _MOST_WORDS: Final = 4
 _AT: Final = "/handler/error_map"
 
@@ -419,7 +430,7 @@ def _name(status: str, text: str) -> str:
     sentence = first_sentence(text, 120)
     parts = [word for word in words(sentence) if word not in _SILENT] if sentence.isascii() else []
     name = "_".join(parts)
-    usable = 2 <= len(parts) <= _MOST_WORDS and len(name) <= _LONGEST and name[0].isalpha()
+    usable = 2 <= len(parts) <= _MOST_WORDS and len(name) <= 40 and name[0].isalpha()
     usable = usable and "".join(parts) not in _GENERIC and not any(part.isdigit() for part in parts)
     if usable and name not in UPSTREAM_ERRORS and not _ANY_FAILURE.issuperset(parts):
         return name

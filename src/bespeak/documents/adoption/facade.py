@@ -81,7 +81,7 @@ class Candidate:
         object.__setattr__(self, "origin", f"{self.method} {self.path}" if self.method else self.full_name or self.name)
 
 
-_ENDING: Final = re.compile(r"(?<=[^/}])\.(?:json|xml|ya?ml|csv|rss|html?|php|aspx?|do)$", re.IGNORECASE)
+_ENDING: Final = re.compile(r"(?<=[^/}])\.(?:json|xml|ya?ml|csv|txt|rss|html?|php|aspx?|do)$", re.IGNORECASE)
 
 
 def bare_path(described: str) -> str:

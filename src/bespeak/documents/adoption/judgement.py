@@ -20,32 +20,31 @@ from bespeak.documents.adoption.facade import UNSURE, Candidate, Guess, Risk
 from bespeak.documents.adoption.path_choice import PathChoice, choose_path, other_paths, topic_of
 from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
 from bespeak.documents.adoption.verb_choice import VerbChoice, choose_verb, guess_impact, is_list
-from bespeak.documents.adoption.verb_words import bare_words, heads_of, is_verb
+from bespeak.documents.adoption.verb_words import bare_words, heads_of, is_plain, is_verb
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.language.consistency import judge
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.injection import addressed, link, role_marker
 from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.names import LIGHT, RELATING, is_plural, main_class, plural, singular, with_article, words
+from bespeak.text.language.operation_class import CHANGERS
 from bespeak.text.language.phrases import mechanism, object_places, weakness
-from bespeak.text.language.sentence import is_english, is_several, listed, names, word_set
+from bespeak.text.language.sentence import is_english, is_several, listed, names
 from bespeak.text.language.sentence import words as sentence_words
-from bespeak.text.language.verb_form import lemmas
+from bespeak.text.language.verb_form import PARTICLES, classify, lemmas, two_word_verb
 
-_VOWELS: Final = "aeiou"
 _DOUBLING: Final = re.compile(  # one syllable, or one that is stressed at its end
-    r"[^aeiou]*[aeiou][^aeiouwxy]|(?:per|sub|com|re|e)mit|(?:trans|in)fer|cancel|retag|embed|snapshot|bootstrap"
+    r"[^aeiou]*[aeiou][^aeiouwxy]|(?:per|sub|com|re|e)mit|(?:trans|in)fer|cancel|retag|embed|snapshot|bootstrap|(?:cont|pat)rol"
 )
 _IRREGULAR: Final = {verb: verb for verb in listed("unchanged-participles")} | names("participles")
-_PARTED: Final = names("particles-of-nouns")  # of verbs that are written as one word with them: login
-_NO_NUMBER: Final = word_set("data metadata information info news feedback content traffic health status access")
+_NO_NUMBER: Final = listed("without-number")
 _MYSELF: Final = frozenset({"me", "self", "current", "mine"})  # segments that mean the caller
 _AS: Final = ("by", "with", "for", "from", "in", "of")  # they begin a segment that qualifies: /pets/by-status
-_LONGEST: Final = 300
 _MAKING: Final = frozenset({"CREATE", "REGISTER", "SUBMIT", "DEFINE", "ESTABLISH", "GENERATE"})
 _OPENING: Final = re.compile(  # filler words before the verb
-    r"\A(?:at any time,? )?(?:you can|use this to|"
-    r"(?:use )?this (?:endpoint|operation|method|call|resource|tool)(?: to| can be used to)?|"
+    r"\A(?:at any time,? )?(?:you can|use this to|\w+ is used to|(?:an? |the )?(?:\w+ )?endpoint (?:to|that)|"
+    r"(?:use )?this (?:\w+ )?(?:endpoint|operation|method|call|resource|tool|api|request|service)"
+    r"(?: to| (?:can be|is) used to| will)?|"
     r"(?:allows|lets|enables) (?:you|users|clients|the caller)(?: to)?) (?=[a-z])",
     re.IGNORECASE,
 )
@@ -75,9 +74,10 @@ def write_sentences(candidate: Candidate, verb: str, path: str, *, impact: str, 
         (found for found in _intents(candidate, verb, thing) if _is_fit(verb, found[0], said=found[1] != _MADE)),
         (f"{verb.capitalize()} {_with_article(thing.name)} for the caller", _MADE, 0.4),
     )
-    outcome = _outcome(verb, thing, word)
-    if weakness(outcome, verb, frozenset(words(path))):  # of a server, a call or a result
-        outcome = f"The matching {outcome.partition(' ')[2]}"
+    one = singular(thing.listed)
+    said_of_one = one in words(candidate.summary) and thing.listed not in words(candidate.summary)
+    # DELETE /users with "Delete user"
+    outcome = _outcome(verb, replace(thing, listed=one) if said_of_one and impact != "informational" else thing, word)
     acting = acts(candidate) if impact != "informational" else ""
     if acting:  # neither sentence may hide that a GET acts
         about = f"named {thing.owner}" if thing.owner else thing.name if thing.name != acting else "caller"
@@ -86,6 +86,8 @@ def write_sentences(candidate: Candidate, verb: str, path: str, *, impact: str, 
         intent = f"{verb.capitalize()} the answer to a call that may {deed}"
         source, sure = f"the word '{acting}'", 0.4
         outcome = f"The {about} has been {participle(acting)}, and the answer is returned"
+    if weakness(outcome, verb, frozenset(words(path))):  # of a server, a call or a result
+        outcome = f"The matching {outcome.partition(' ')[2]}"
     said = plain_text(candidate.description or candidate.summary, 600)
     description = said.text or plain_text(candidate.summary, 600).text or f"{intent}."
     risk: Risk = "low" if impact == "informational" else "medium"
@@ -110,16 +112,22 @@ class _Thing:
 def _thing(path: str, verb: str, word: str) -> _Thing:
     segments = [segment for segment in path.split("/") if segment]
     literals = [at for at, segment in enumerate(segments) if not segment.startswith("{")]
-    named = [at for at in literals if segments[at] not in _MYSELF and segments[at].partition("-")[0] not in _AS]
+    silent = {*_MYSELF, *RELATING, "id"}
+    named = [at for at in literals if segments[at] not in silent and segments[at].partition("-")[0] not in _AS]
     # APPROVE /orders/{id}/approval is about the order.
     said = word if main_class(verb.lower()) == "ANALYZE" else ""
-    while len(named) > 1 and (meanings().verb_of(segments[named[-1]]) == verb.lower() or segments[named[-1]] == said):
+    while len(named) > 1 and (
+        meanings().verb_of(segments[named[-1]]) == verb.lower()
+        or segments[named[-1]] == said
+        or segments[named[-1]].isdecimal()
+        or is_plain(segments[named[-1]])
+    ):
         named.pop()
     at = named[-1] if named else -1
     listed = (segments[at] if named else "item").replace("-", " ")
     *before, last = listed.split()
     name = " ".join((*before, singular(last)))
-    single = any(part.startswith("{") or part in _MYSELF for part in segments[at + 1 :])
+    single = any(part.startswith("{") or part.isdecimal() or part in _MYSELF for part in segments[at + 1 :])
     selected = at > 1 and segments[at - 1].startswith("{") and not segments[at - 2].startswith("{")
     owner = singular(segments[at - 2].replace("-", " ")) if selected and not single else ""
     return _Thing(name, listed, single, owner)
@@ -134,8 +142,8 @@ def _intents(candidate: Candidate, verb: str, thing: _Thing) -> Iterator[tuple[s
         yield first_sentence(texts[0][0]), "the description", 0.9
     for text, source, sure in texts:
         bare = _ASIDE.sub("", first_sentence(text))
-        said = _OPENING.sub("", _in_words(bare, thing)) if bare != candidate.name else ""
-        if not said or _CALLED.match(said) or not is_english(sentence_words(said)):
+        said = _in_words(_OPENING.sub("", bare), thing) if bare != candidate.name or " " in bare else ""
+        if not said or said.startswith("/") or _CALLED.match(said) or not is_english(sentence_words(said)):
             continue
         heads = head_verbs(said)
         first, *others = said.split()
@@ -144,6 +152,8 @@ def _intents(candidate: Candidate, verb: str, thing: _Thing) -> Iterator[tuple[s
             continue  # it describes the actor or a meaning instead of the wish
         phrase = len(said.split()) <= _FEW and " you " not in said
         if phrase and (not heads or heads[0].kind == "nominal"):
+            if _repeats(verb, said):
+                continue
             yield _led(verb, said), source, sure - 0.1
         yield _imperative(said), source, sure
     yield _plainly(verb, thing), _MADE, 0.5
@@ -180,6 +190,13 @@ def _led(verb: str, phrase: str) -> str:
     return f"{verb.capitalize()} {phrase if named else phrase[0].lower() + phrase[1:]}"
 
 
+def _repeats(verb: str, phrase: str) -> bool:
+    """Return True if a phrase has the noun of a verb: "Phone number validation" of VALIDATE."""
+    said = phrase.lower().split()
+    forms = (lemma.verb for word in said[1:] for lemma in lemmas(word) if lemma.form != "base")
+    return verb.lower() in (*said, *map(meanings().verb_of, said), *forms)
+
+
 def _imperative(sentence: str) -> str:
     """Turn a sentence into a command: `Returns a pet` becomes `Return a pet`."""
     heads = head_verbs(sentence)
@@ -200,7 +217,7 @@ _MADE: Final = "the verb and the path"
 
 def _is_fit(verb: str, intent: str, *, said: bool) -> bool:
     """Return True for a sentence that may be the intent; one that the upstream has said need not prove the verb."""
-    has_length = len(intent.split()) > 1 and len(intent) <= _LONGEST
+    has_length = len(intent.split()) > 1 and len(intent) <= 300
     verdict = judge(verb, intent).verdict
     said = said and any(head.start == 0 for head in head_verbs(intent))
     if not has_length or (verdict == "violation" if said else verdict != "consistent") or is_several(intent):
@@ -209,10 +226,8 @@ def _is_fit(verb: str, intent: str, *, said: bool) -> bool:
     return not (mechanism(intent) or addressed(intent) or link(intent) or role_marker(intent, strict=True))
 
 
-_ENDING: Final = word_set("delete remove destroy del erase purge drop trash")  # words after which a thing is gone
-
-
-_WRITING: Final = word_set("put post patch set update edit change modify replace save store write add create")
+_WRITING: Final = CHANGERS | listed("writing")
+_ENDING: Final = listed("deleting")  # words after which a thing is gone
 
 
 def _outcome(verb: str, thing: _Thing, word: str) -> str:
@@ -227,7 +242,7 @@ def _outcome(verb: str, thing: _Thing, word: str) -> str:
         return f"The {thing.name} has been {participle(word)}"
     several = not thing.single and is_plural(thing.listed.split()[-1])
     if verb == "COUNT":
-        return f"The number of {thing.listed} is in the answer"
+        return f"The number of {plural(thing.listed)} is in the answer"
     if main == "ANALYZE":
         return f"The result for the {thing.name} is in the answer"
     if main == "READ":
@@ -253,7 +268,8 @@ def participle(verb: str) -> str:
     """Return the past participle of a verb: booked, paid, submitted."""
     if verb in _IRREGULAR:
         return _IRREGULAR[verb]
-    if particle := _PARTED.get(verb):
+    particle = next((one for one in (*PARTICLES, "in") if verb.endswith(one) and verb != one), "")
+    if particle and (classify(verb).kind == "phrasal" or verb == "chargeback"):
         return f"{participle(verb.removesuffix(particle))} {particle}"
     forms = [(form, kind) for form, readings in lexicon().irregular.items() for base, kind in readings if base == verb]
     for wanted in ("participle", "past"):
@@ -261,7 +277,7 @@ def participle(verb: str) -> str:
             return found[0]
     if verb.endswith("e"):
         return f"{verb}d"
-    if verb.endswith("y") and verb[-2:-1] not in _VOWELS:
+    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
         return f"{verb[:-1]}ied"
     return f"{verb}{verb[-1]}ed" if _DOUBLING.fullmatch(verb) else f"{verb}ed"
 
@@ -290,7 +306,7 @@ def named_paths(candidate: Candidate, word: str, verbs: frozenset[str], *, says_
 
 def _things(parts: Sequence[str], word: str) -> list[str]:
     """Return a name without the verbs at its beginning: what follows the chosen one, else what precedes it."""
-    start = 0
+    start = 2 if parts[1:] and two_word_verb(parts[0], parts, 0) == word else 0  # turn_on
     while start < len(parts) and (parts[start] in (word, "or", "and") or is_verb(parts[start])):
         start += 1
     if not start and parts[:1] and parts[0] in LIGHT and parts[1:2] == (word,):
@@ -387,7 +403,8 @@ def _choices(candidate: Candidate, wanted: EndpointClaim, catalog: Catalog) -> I
         yield own, wanted.path.path
     if candidate.path is None:
         yield from ((verb, other.path) for other in _named(candidate, wanted.verb, catalog))
-    named = "-".join(_things(bare_words(candidate), wanted.verb.word)[:_FEW_NAMES])
+    things = _things(bare_words(candidate), wanted.verb.word)[:_FEW_NAMES]
+    named = "-".join(things[:-1] if things[-1:] and things[-1] in RELATING else things)
     said = words(wanted.path.path)
     names = [named] if not {*map(singular, words(named))}.issubset(map(singular, said)) else []
     yield from ((verb, path) for path in other_paths(wanted.path, candidate.path or "", verb, catalog.names, names))
@@ -408,9 +425,6 @@ def _named(candidate: Candidate, verb: VerbChoice, catalog: Catalog) -> Iterator
     for described in named_paths(candidate, verb.word, catalog.names, says_all=verb.says_all):
         choice = choose_path(described, verb.verb, catalog.names, name=candidate.name, topic=topic, word=word)
         yield replace(choice, reasons=reasons)
-
-
-_LONGEST_DOMAIN: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,7 +451,7 @@ def choose_scopes(title: str, impact: str, *, has_credential: bool) -> tuple[tup
     """Choose the scopes of an endpoint. Changes and the operator's credential are never open to everyone."""
     if impact == "informational" and not has_credential:
         return (), []
-    domain = "-".join(words(title))[:_LONGEST_DOMAIN].strip("-") or "upstream"
+    domain = "-".join(words(title))[:24].strip("-") or "upstream"
     scope = f"{domain}:{'read' if impact == 'informational' else 'write'}"
     why = "it changes something" if impact != "informational" else "it uses the operator's own credential"
     risk: Risk = "medium" if impact != "informational" else "low"

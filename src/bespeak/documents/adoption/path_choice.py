@@ -28,14 +28,12 @@ from bespeak.text.language.names import (
     words,
 )
 from bespeak.text.language.segment import judge_segment
-from bespeak.text.language.sentence import word_set
+from bespeak.text.language.sentence import listed
 
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}")
-_VERSION: Final = re.compile(r"v[0-9]+(?:[a-z]+[0-9]*)?(?:[.-][0-9]+)*|[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_VERSION: Final = re.compile(r"v[0-9]+(?:[a-z]+[0-9]*)?(?:[.-][0-9]+)*|[0-9]+(?:\.[0-9]+)+|[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PREFIXES: Final = frozenset({"api", "rest", "public", "services"})  # leading segments that do not name a resource
 _OF_METHOD: Final = re.compile(r"(?:GET|POST|PUT|PATCH|DELETE)_(?=[A-Z])")  # before a name: POST_CreateLoadBalancer
-_MOST_WORDS: Final = 4
-_LEAST_LETTERS: Final = 3
 _KEYED: Final = re.compile(r"([A-Za-z][\w.-]*)\(")  # collection before a key in OData notation: users('{id}')
 _SHOWN: Final = 60
 _OF_DEEDS: Final = ("ion", "ment", "al", "ance", "ence", "ure")  # endings of nouns for actions; -er names who acts
@@ -107,7 +105,12 @@ class _PathWriter:
 
     def _divide(self, described: str, names: Mapping[str, str]) -> tuple[list[str], str]:
         """Return the literals and parameters of a path, and the version that was removed from them."""
-        parts = [part for segment in described.split("/") if segment for part in _commands_apart(segment, self.command)]
+        parts = [
+            part
+            for segment in described.split("/")
+            if segment
+            for part in _commands_apart(segment, self.command, self.verb)
+        ]
         pieces = [piece for part in parts for piece in _pieces(part, names, self.reasons)]
         self.reasons += [f"{piece[:_SHOWN]!r} has no letters" for piece in pieces if not _is_named(piece)]
         pieces, version = _without_version([piece for piece in pieces if _is_named(piece)], self.reasons)
@@ -121,12 +124,17 @@ class _PathWriter:
         # The word before a version is the name of an API: /compute/v1.
         is_api = not self.segments and _is_version(following) and not _is_fine(hyphenated(piece), verb, verbs)
         named = f"{piece}-api" if is_api else piece
-        if segment := _segment(named, verb, verbs, self.reasons, word=self.word, topic=topic):
+        if segment := _segment(named, verb, verbs, self.reasons, word=self.word, topic=topic, selected=following):
             self.segments.append(segment)
 
     def _repeats_verb(self, piece: str, following: str) -> bool:
         """Return True if a segment says no more than the verb about what stands before it."""
-        says_verb = _says(hyphenated(piece), self.verb)
+        several = bool(self.segments) and is_plural(self.segments[-1])
+        is_object = singular(piece.lower()) in map(singular, self.things[1:]) and piece.lower() not in (
+            self.command,
+            self.verb.lower(),
+        )
+        says_verb = not is_object and _says(hyphenated(piece), self.verb, several=several)
         if not self.segments:
             # The first segment owns the parameters of a path, unless a noun follows: /search/issues.
             return says_verb and following[:1] not in ("", "{")
@@ -134,7 +142,7 @@ class _PathWriter:
         last, name = self.segments[-1], "".join(words(piece))
         # /orders/{id}/cancel acts on what stands before it, /store/order does not.
         acts = last.startswith("{") or is_plural(last) or name in COMMANDS or not _is_noun(name)
-        named = singular(last) in map(singular, self.things)
+        named = singular("".join(words(last)[-1:])) in map(singular, self.things)
         return (says_word or says_verb) and last not in _AREAS and (named or acts)
 
     def _begin_with_noun(self) -> None:
@@ -154,8 +162,8 @@ def _described_things(pieces: list[str], state: str) -> list[str]:
     """
     found: list[str] = []
     for piece in pieces:
-        before, literal = found[-1] if found else "{", not piece.startswith("{")
-        if literal and _is_participle(before):
+        before = found[-1] if found else "{"
+        if not piece.startswith("{") and _is_participle(before):
             found[-1] = f"{before}-{piece}"
         elif _is_participle(piece) and not before.startswith("{") and _is_thing(before):
             found[-1] = f"{piece}-{before}"
@@ -172,7 +180,7 @@ def _is_thing(piece: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def _is_participle(piece: str) -> bool:
-    verdict = judge_segment(hyphenated(piece))
+    verdict = judge_segment(hyphenated(piece)) if not piece.startswith("{") else None
     return verdict is not None and (verdict.tier, verdict.reason) == ("error", "past")
 
 
@@ -184,7 +192,7 @@ def other_paths(
     first, last = segments[0], segments[-1]
     if choice.version:
         yield "/" + "/".join([f"{first}-{hyphenated(choice.version)}", *segments[1:]])
-    parts = described.partition("#")[0].partition("?")[0].split("/")
+    parts = bare_path(described).split("/")
     lost = [name for part in parts for name in _literals(part) if name and name not in segments]
     yield from _longer(choice.path, reversed(lost), verb, verbs)
     if last.startswith("{") and (by := next(_nouns(f"by-{last[1:-1].replace('_', '-')}", verb, verbs), "")):
@@ -242,13 +250,14 @@ def _object_of(candidate: Candidate) -> str:
     rest = list(takewhile(lambda word: word not in RELATING, rest))
     while rest and rest[-1] in METHODS:
         rest.pop()
-    return "-".join(rest[:_MOST_WORDS])
+    return "-".join(rest[:4])
 
 
-def _commands_apart(segment: str, word: str) -> tuple[str, ...]:
+def _commands_apart(segment: str, word: str, verb: str) -> tuple[str, ...]:
     """Split `users.list` of an API that calls functions, if the last part is the verb."""
     before, _, last = segment.rpartition(".")
-    return (before, last) if before and word and "{" not in segment and words(last)[:1] == (word,) else (segment,)
+    is_command = "{" not in segment and words(last)[:1] in ((word,), (verb.lower(),))
+    return (before, last) if before and word and is_command else (segment,)
 
 
 def _pieces(segment: str, names: Mapping[str, str], reasons: list[str]) -> Iterator[str]:
@@ -272,7 +281,7 @@ def _literal_piece(text: str, segment: str, reasons: list[str]) -> Iterator[str]
         yield keyed[1]
     elif text.startswith(":") and hyphenated(text):
         yield text[1:]
-    elif segment.startswith(text) and len(hyphenated(text)) >= _LEAST_LETTERS:
+    elif segment.startswith(text) and len(hyphenated(text)) >= 3:
         yield text.lstrip("{")  # a brace that is not closed does not make a parameter
 
 
@@ -299,9 +308,17 @@ def _is_version(piece: str) -> bool:
     return any(_VERSION.fullmatch(name) for name in names)
 
 
-def _segment(piece: str, verb: str, verbs: frozenset[str], reasons: list[str], *, word: str, topic: str) -> str:
-    """Return a noun for a literal segment; empty if it only repeats the verb. `topic` is that of a lone segment."""
+def _segment(
+    piece: str, verb: str, verbs: frozenset[str], reasons: list[str], *, word: str, topic: str, selected: str
+) -> str:
+    """Return a noun for a literal segment; empty if it only repeats the verb.
+
+    `topic` is that of a lone segment, `selected` what follows the segment.
+    """
     name = hyphenated(piece)
+    by = f"-by-{hyphenated(selected)}" if selected.startswith("{") else "-"
+    if name.removesuffix(by) != name:  # getServiceByID/{serviceID}
+        name = name.removesuffix(by)
     if name != piece:
         reasons.append(f"{piece[:_SHOWN]!r} is written {name!r}")
     if word and name.startswith(f"{word}-") and _is_fine(name[len(word) + 1 :], verb, verbs):
@@ -321,14 +338,14 @@ def _segment(piece: str, verb: str, verbs: frozenset[str], reasons: list[str], *
     return noun
 
 
-def _says(name: str, verb: str) -> bool:
+def _says(name: str, verb: str, *, several: bool) -> bool:
     """Return True if a segment only repeats the verb: the same one, or another for reading."""
     parts = words(name)
     word = "".join(parts)
     if word == verb.lower():
         return True
-    # A word for reading may rather be a noun, as in /status and /view; `delete` never is.
-    is_thing = _is_noun(word) and main_class(word) != "DELETE"
+    # A word for reading may rather be a noun, as in /status and /view; `delete` never is, nor `list` of several things.
+    is_thing = _is_noun(word) and main_class(word) != "DELETE" and not (several and word == "list")
     return len(parts) == 1 and main_class(verb.lower()) in ("READ", "DELETE") and _agree(word, verb) and not is_thing
 
 
@@ -363,16 +380,17 @@ def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
         return
     verdict = judge_segment(name, verb)
     # What is left without a verb is the same thing only if the method says that verb; a noun of action always is.
-    instead = (verdict.instead or "") if verdict is not None else ""
+    left = instead = (verdict.instead or "") if verdict is not None else ""
     action = instead if "-" not in name else ""
-    if verdict is None or action or not (name.endswith("-exists") or _agree(verdict.verb, verb)):
+    if verdict is None or action or instead in RELATING or not (name.endswith("-exists") or _agree(verdict.verb, verb)):
         instead = ""
     last = words(name)[-1]
-    several = plural(name) if lexicon().counts(last).noun or is_plural(last) or last not in lexicon().verbs else ""
+    names_things = lexicon().counts(last).noun or is_plural(last) or last not in lexicon().verbs or verdict is None
+    several = plural(name) if names_things else ""
     asked = name.partition("-")[2] if name.startswith(("is-", "has-")) else ""
     undone = name.removeprefix("un") if verb == "CLEAR" else ""  # what is cleared by an unlock is a lock
     things = (undone, name, several, instead, plural(instead) if instead else "", asked, _deed(name), action)
-    for choice in (*things, plural(name) if last in lexicon().verbs else "", f"{name}-request", f"{name}-record"):
+    for choice in (*things, plural(name) if last in lexicon().verbs else "", f"{name}-request", f"{name}-record", left):
         # The upstream's own name may look like a verb; a name made here may not.
         if choice and _is_fine(choice, verb, verbs) and (choice == name or judge_segment(choice, verb) is None):
             yield choice
@@ -397,7 +415,7 @@ def _deed(name: str) -> str:
 
 
 _AREAS: Final = frozenset({"admin", "api", "gen", "system"})  # segments that do not name what a command acts on
-_NAMELESS: Final = word_set("id uuid uid name key slug code value parent resource type path param parameter number")
+_NAMELESS: Final = listed("nameless-parameters")
 """Words of parameters that do not name what they select."""
 
 

@@ -77,6 +77,7 @@ _LINK: Final = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,500}\)")
 _ADDRESS: Final = re.compile(r"<?\b(?:https?|ftp)://[^\s<>()]{0,500}>?")
 _MARKS: Final = re.compile(r"[`*]{1,3}|^#{1,6} ", re.MULTILINE)
 _END: Final = re.compile(r"(?<=[.!?])\s")
+_HEADING: Final = re.compile(r"^#{1,6} [^\n]*+", re.MULTILINE)
 _SEEN: Final = 20_000  # number of characters that are examined
 _NEVER: Final = re.compile("[\ud800-\udfff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
@@ -124,7 +125,8 @@ def _until_instruction(text: str, *, field: bool) -> tuple[str, str]:
 
 def first_sentence(text: str, most: int = 300) -> str:
     """Return the first sentence of a text without URLs and its full stop."""
-    plain = " ".join(_ADDRESS.sub("", plain_text(text, 2_000).text).split())
+    said = _HEADING.sub("", text[:_SEEN])
+    plain = " ".join(_ADDRESS.sub("", plain_text(said if said.strip() else text, 2_000).text).split())
     return _cut(_END.split(plain, maxsplit=1)[0], most).rstrip(" .!:;,").strip()
 
 
@@ -142,12 +144,10 @@ _DROPPED: Final = frozenset(  # keywords that are useless here or change the mea
         *("$comment", "$vocabulary", "example", "examples", "xml", "externalDocs", "discriminator", "nullable"),
     }
 )
-_TEXTS: Final = frozenset({"title", "description"})
 _SHORTEST: Final = 12  # characters from which a name or a value can be an instruction
 _LONGEST_TEXT: Final = 4_000  # maximum characters of a text that stays as it is
 _DEEPEST: Final = 36  # maximum depth of a schema; lint warns beyond 40
 _MOST_PARTS: Final = 1_500  # maximum number of parts in a schema that agents are shown
-_MOST_VALUES: Final = 900
 _LARGEST: Final = 2**63 - 1
 _CUTS: Final = (24, 12, 8, 5, 3, 1)  # depths at which an unusable schema is cut, the deepest first
 _NOTHING: Final = object()
@@ -205,7 +205,7 @@ class SchemaFitter:
         return _without_null(clean)
 
     def _value(self, key: str, value: Any, lost: dict[str, None], depth: int) -> Any:
-        if key in _TEXTS:
+        if key in {"title", "description"}:
             return _text(value, lost, verbatim=self._verbatim)
         if key not in KEYWORDS:
             return value
@@ -267,7 +267,7 @@ def instruction_in(value: Any) -> str:
 
 
 def _data(key: str, value: Any, lost: dict[str, None]) -> Any:
-    if key == "enum" and isinstance(value, list) and len(value) > _MOST_VALUES:
+    if key == "enum" and isinstance(value, list) and len(value) > 900:
         lost[f"a list of {len(value)} values"] = None
         return _NOTHING
     if key == "enum":

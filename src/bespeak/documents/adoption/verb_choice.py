@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.documents.adoption.evidence import acts, contradicts, only_reads
+from bespeak.documents.adoption.evidence import FETCHING, acts, contradicts, is_issued, only_reads
 from bespeak.documents.adoption.facade import READING, UNSURE, Candidate, Guess, Risk
 from bespeak.documents.adoption.sanitizer import first_sentence
 from bespeak.documents.adoption.verb_words import (
@@ -23,7 +23,7 @@ from bespeak.text.language.consistency import fitting_verbs, judge, third_person
 from bespeak.text.language.lexicon import NOT_UNDOING, meanings
 from bespeak.text.language.names import METHODS, SAME_VERB, VERBS_FOR, changes, is_plural, main_class, singular, words
 from bespeak.text.language.operation_class import fit, operation_classes
-from bespeak.text.language.sentence import listed, word_lists, word_pairs, word_set
+from bespeak.text.language.sentence import listed, word_lists, word_pairs
 from bespeak.text.language.verb_form import action_intent
 
 _BY_METHOD: Final = word_lists(
@@ -32,21 +32,22 @@ _BY_METHOD: Final = word_lists(
 )
 _TAKING_AWAY: Final = frozenset({"ARCHIVE", "RESET", "CLOSE", "REVERT", "UNDO", "CLEAR", "UNASSIGN", "EXPIRE"})
 """Verbs of a DELETE that are not of the class for removing."""
-_ENDING: Final = 0.4
 _GENERAL: Final = word_pairs("READ=FETCH ANALYZE=EVALUATE CREATE=CREATE UPDATE=UPDATE DELETE=REMOVE SEND=SEND")
 """Verbs for words of a class that the catalog has no synonym of; the path keeps the word."""
 _ALONE: Final = {"DELETE": 0.8, "PATCH": 0.8, "POST": 0.4, "": 0.3}
 """Confidence in a method by itself: a POST may be anything, and without a method nothing is known."""
 _LISTS: Final = ("LIST", "DISCOVER", "QUERY")
-_LIST_WORDS: Final = frozenset({"list", "all", "index", "every"})
+_LIST_WORDS: Final = frozenset({"list", "all", "every"})
+_OF_ONE: Final = listed("plurals-of-one")  # plurals for what there is of one thing
 _REFUSED: Final = frozenset({"CONNECT", "TRACE"})  # verbs of the catalog that AGIS 4.3 reserves for HTTP
 _FLOOR: Final = frozenset({"PROPOSE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "PLAN"})
 """Verbs with a meaning between agents; only the exact word chooses them."""
 _READING: Final = frozenset({"discovery", "retrieval", "analysis"})  # Categories that change nothing.
-_NOT_AGAIN: Final = frozenset({"release", "research", "resign", "resort"})  # words in re- that do not repeat anything
+_NOT_AGAIN: Final = listed("not-again")  # words in re- that do not repeat anything
 _SAVING: Final = frozenset({"save", "store"})  # A PUT that saves replaces.
 _ONTO: Final = frozenset({"on", "onto", "into"})
 _DOUBTFUL: Final = 0.5
+_SYNONYM: Final = 0.7  # trust in a verb that means about the same as a word
 _CONTRADICTED: Final = 0.45  # confidence in a verb that the summary contradicts
 _SUSPECT: Final = 0.65  # confidence in one that the summary does not quite confirm
 _NEAR: Final = 4  # words of a sentence among which `list` is its verb or object: "Get a list of users"
@@ -84,8 +85,7 @@ def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:
 
 
 def _choose(candidate: Candidate, catalog: Catalog) -> VerbChoice:
-    # AGIS C.3(a): the verb of a tool is of the class that asks for an action.
-    names = catalog.names - _REFUSED if candidate.method else _acting(catalog.names)
+    names = _acting(catalog.names)
     refused = ""
     onto = not _ONTO.isdisjoint(candidate.summary.lower().split())
     for word, source, trust in _said(candidate):
@@ -93,7 +93,9 @@ def _choose(candidate: Candidate, catalog: Catalog) -> VerbChoice:
         given, sure = _verbs_for("set" if word in _SAVING and candidate.method != "POST" else word, names)
         # The plurals in the names of tools are often of one thing: its contents.
         listed = is_list(candidate) if candidate.method else "list" in candidate.summary.lower().split()[:_NEAR]
-        if listed and word in ("get", "show", "return", "read", "view"):
+        if candidate.method == "POST" and word in FETCHING and is_issued(candidate):
+            given = ("ISSUE", *given)
+        elif listed and word in ("get", "show", "return", "read", "view"):
             given = tuple(verb for verb in (*_LISTS, *given) if verb in names)
         found = tuple(verb for verb in given if permits(candidate, verb, catalog))
         if not found and candidate.method == "DELETE" and word in words(candidate.name) and changes(word):
@@ -124,6 +126,7 @@ def _choose(candidate: Candidate, catalog: Catalog) -> VerbChoice:
 
 @lru_cache(maxsize=8)
 def _acting(names: frozenset[str]) -> frozenset[str]:
+    """Return the verbs that ask for an action (AGIS 4.2, C.3(a)); OPEN is a state."""
     return frozenset(name for name in names - _REFUSED if action_intent(name).kind != "state")
 
 
@@ -136,7 +139,7 @@ def permits(candidate: Candidate, verb: str, catalog: Catalog) -> bool:
     if not changes(verb) or catalog.verbs[verb].categories[0] in ("retrieval", "analysis"):
         return False
     classes = operation_classes(verb.lower())
-    ends = classes is not None and max(classes.of("DELETE"), classes.of("END")) >= _ENDING
+    ends = classes is not None and max(classes.of("DELETE"), classes.of("END")) >= 0.4
     return candidate.method != "DELETE" or ends or verb in _TAKING_AWAY
 
 
@@ -176,7 +179,7 @@ def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float
         undoing = (verb for verb in sorted(names - _REFUSED) if meanings().opposite(base, verb.lower()))
         same = tuple(verb for verb in undoing if (fit(word, verb.lower()) or 0) >= _DOUBTFUL)
     if same:
-        return same, 0.75
+        return same, _SYNONYM
     main = main_class(word)
     general = _GENERAL.get(main, "EXECUTE") if main else ""
     return ((general, *(verb for verb in near if verb != general)), 0.65) if general in names else (near, 0.65)
@@ -184,15 +187,20 @@ def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float
 
 def is_list(candidate: Candidate) -> bool:
     """Return True if the answer is a collection: by its schema, its words, or a plural at the end of path or name."""
-    if candidate.returns_list:
-        return True
-    said = {*words(candidate.name)[:2], *candidate.summary[:200].lower().split()}
+    named, text = words(candidate.name), candidate.summary.strip(" .") or first_sentence(candidate.description)
     segment = (candidate.name if candidate.path is None else candidate.path).rstrip("/").rpartition("/")[2]
-    last = words(segment)
-    return bool(said & _LIST_WORDS) or ("{" not in segment and bool(last) and is_plural(last[-1]))
+    last = words(segment)[-1:]
+    if "{" in segment and named[:1] == ("get",) and not any(map(is_plural, named)):
+        return False  # getCountry for /countries/{key}, whatever its schema says
+    if candidate.returns_list or "index" in named[:2] or _LIST_WORDS & {*named[:2], *text[:200].lower().split()}:
+        return True
+    # In `getDoc` for /api-docs the name says that it is one.
+    if "{" in segment or not last or not is_plural(last[0]):
+        return False
+    return last[0] not in _OF_ONE and named[-1:] != (singular(last[0]),)
 
 
-_RECORDS: Final = word_set("version revision history event comment snapshot log entry activity annotation")
+_RECORDS: Final = listed("history-records")
 """Things that are added to a history and not replaced."""
 _ADDING: Final = re.compile(
     r"\b(?:add|append|creat|record|publish|post|sav|upload|start)(?:e?s|ing|e)? "
@@ -233,8 +241,7 @@ _FINAL: Final = re.compile(  # words of a description for what cannot be undone
     r"|(?:is|are|be) lost|overwrit(?:es?|ten|ing)",
     re.IGNORECASE,
 )
-_SEEN: Final = 4_000
-_TRIED: Final = frozenset({"test", "try", "ping", "chat"})
+_TRIED: Final = listed("tried")
 """Words that look like reading but may act: a test mail is sent, a test hook is called."""
 _IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
 """Methods whose effect a repetition does not add to. A GET that acts after all keeps to nothing."""
@@ -342,7 +349,7 @@ def _change_of(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> _I
         return _Impact("irreversible", f"its field '{candidate.program}' holds a program", 0.8, "informational")
     if candidate.destructive:
         return _Impact("irreversible", "its hints say that it is destructive", 0.8, "reversible")
-    if final := _FINAL.search(candidate.description[:_SEEN]):
+    if final := _FINAL.search(candidate.description[:4_000]):
         return _Impact("irreversible", f"its description says '{final.group().lower()}'", 0.8, "reversible")
     if candidate.signs and not changes(verb):
         return _Impact("irreversible", candidate.signs[0], 0.5, "reversible")

@@ -30,18 +30,20 @@ from bespeak.text.language.names import (
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.phrases import DETERMINERS
 from bespeak.text.language.segment import is_plain_verb, judge_segment
-from bespeak.text.language.sentence import word_set
-from bespeak.text.language.verb_form import action_intent, lemmas
+from bespeak.text.language.sentence import listed, word_set
+from bespeak.text.language.verb_form import action_intent, lemmas, two_word_verb
 
 _SAYING: Final = word_set("get delete patch")  # methods that name the action; POST and PUT may mean anything
-_GENERIC: Final = METHODS | word_set("create replace modify add execute process handle run do update list")
+_GENERIC: Final = METHODS | listed("generic-commands")
 """Verbs that are less specific than a final segment such as /cancel."""
-_LEADING: Final = frozenset({"mark", "add", "get", "delete", "set", "check", "list", "save"})
+_LEADING: Final = listed("leading-commands")
 """Words that are the command if they begin a segment of several words."""
-_SWITCHING: Final = frozenset({"toggle", "trigger", "reset", "refresh"})  # commands that are also nouns
+_SWITCHING: Final = listed("switching")  # commands that are also nouns
 EMPTY: Final = frozenset({"invoke", "call", "use"})  # verbs of prose that say nothing: `Invoke action move`
 _SAYING_LITTLE: Final = EMPTY | {"perform", "do", "make"}  # Their object says what happens: `Perform a search`.
 _LITTLE_CHANGE: Final = _SAYING_LITTLE | {"request", "ping"}  # They are said of calls that only read too.
+READING_COMMANDS: Final = listed("reading-commands")
+"""Words that mean reading even as a command on one thing, and in prose: /orders/{id}/preview."""
 SURE: Final = 0.85  # trust in a word that is hardly ever a noun in its place
 _SEPARATOR: Final = re.compile(r"[^A-Za-z0-9-]+")
 _LONGEST: Final = 400
@@ -62,20 +64,26 @@ class Said(NamedTuple):
 def said_words(candidate: Candidate) -> Iterator[Said]:
     """Yield the words that may be the verb, the most reliable first."""
     method = (candidate.method or "").lower()
-    named, tail, heads = name_verb(candidate), path_verb(candidate), _prose_verbs(candidate)
+    named, tail, heads = name_verb(candidate), path_verb(candidate) or _opening_verb(candidate), _prose_verbs(candidate)
     name, end = named.word if named else "", tail.word if tail else ""
     told = command_of(candidate)
-    if tail and candidate.claims_to_read and told and not changes(told) and changes(end) and not _on_one(candidate):
+    acts_on_one = candidate.bare_path.rstrip("/").rpartition("/")[0].endswith("}")  # /orders/{id}/cancel
+    if tail and candidate.claims_to_read and told and not changes(told) and changes(end) and not acts_on_one:
         tail = None  # /commands/send with "Fetch the commands"
     if tail and (name in ("", end) or name in _GENERIC) and (tail.trust >= SURE or end in (name, *heads)):
         yield tail._replace(trust=0.9)
     if named and name == method and method in _SAYING:
+        text = (candidate.summary or candidate.description).lower()
+        if name == "get" and text.startswith(tuple(READING_COMMANDS.intersection(heads[:1]))):
+            yield Said(heads[0], "the summary", 0.9)  # getSetlists with "Search for setlists"
         yield named
     elif named and name != method and (named.trust >= SURE or name in (end, *heads)):
         yield named._replace(trust=max(named.trust, 0.9))
     yield from (Said(word, "the summary" if candidate.summary else "the description", 0.9) for word in heads)
     # A word that is a noun as well, and that no other place confirms.
     yield from (one._replace(trust=0.6) for one in (tail, named) if one and one.word != method)
+    if "to" in words((_literals(candidate) or [""])[-1])[1:-1]:  # /html-to-pdf
+        yield Said("convert", "the path", 0.6)
 
 
 def is_verb(word: str) -> bool:
@@ -126,27 +134,38 @@ def heads_of(text: str) -> Sequence[HeadVerb]:
 def _is_command(head: HeadVerb, text: str) -> bool:
     """Return True if a word of prose is certainly a verb: "Rent a flat", but not "Rent estimate"."""
     after = _TAG.sub(" ", text).lstrip()[head.end : head.end + _FAR].lower().split()
-    return is_plain(head.verb) or not DETERMINERS.isdisjoint(after[: 1 + (after[:1] in _PARTICLES)])
+    return (
+        is_plain(head.verb)
+        or after[:1] in (["if"], ["whether"])
+        or not DETERMINERS.isdisjoint(after[: 1 + (after[:1] in _PARTICLES)])
+    )
 
 
 def _prose_verbs(candidate: Candidate) -> list[str]:
     """Return the verbs of the summary, else of the description. What a noun names counts only for reading calls."""
     kinds = ("head", "meant", "nominal") if candidate.claims_to_read else ("head", "light", "meant", "nominal")
     for text in (candidate.summary, candidate.description):
-        usable = [one for one in heads_of(text) if one.kind in kinds and one.verb not in EMPTY]
+        heads = heads_of(text)
+        usable = [one for one in heads if one.kind in kinds and one.verb not in EMPTY]
+        framed = [one.verb for one in heads if (one.start, one.kind, one.verb) == (0, "frame", "schedule")]
+        if framed:  # "Schedules a message to be sent" does not send it
+            return framed
         if candidate.claims_to_read:  # in `Projects of the caller` the resource looks like a verb
             usable = [one for one in usable if _may_be_of_a_reading(one, text)]
             usable = [one for one in usable if not _is_name(one, text)]
             things = {part for segment in _literals(candidate) for part in words(segment)} - ENDINGS - COMMANDS
             things.difference_update(words(candidate.name)[:1])
-            usable = [one for one in usable if one.verb not in things or is_plain(one.verb)]
+            usable = [one for one in usable if one.verb not in things or _is_command(one, text)]
         if not candidate.claims_to_read:
             # "Returns the newly created pet"
             usable = [one for one in heads_of(text) if one.kind == "reading" and changes(one.verb)] or usable
             method = (candidate.method or "").lower()  # in `Feature Post` for /post/feature it is the thing
-            usable = [one for one in usable if one.verb != method or method not in _resources(candidate)]
+            # Neither does `Puts preferences` say more than the method.
+            silent = method == "put" or method in _resources(candidate)
+            usable = [one for one in usable if one.verb != method or not silent]
             nouns = [one for one in usable if one.kind in ("meant", "nominal")]
-            usable = [one for one in usable if one not in nouns or changes(one.verb)] or usable
+            clear = [one for one in usable if one not in nouns or changes(one.verb)]
+            usable = clear or [one for one in usable if one.kind == "meant"]  # a collection is not a verb
         if usable:
             return [one.verb for one in usable]
     return []
@@ -165,11 +184,6 @@ def command_of(candidate: Candidate) -> str:
     first = next(iter(heads_of(text)), None)
     is_first = first is not None and first.start == 0 and _may_be_of_a_reading(first, text)
     return first.verb if first is not None and is_first and _is_command(first, text) else ""
-
-
-def _on_one(candidate: Candidate) -> bool:
-    """Return True if a path ends with a word behind a parameter: /orders/{id}/cancel."""
-    return candidate.bare_path.rstrip("/").rpartition("/")[0].endswith("}")
 
 
 def _may_be_of_a_reading(head: HeadVerb, text: str) -> bool:
@@ -209,7 +223,7 @@ def _verb_of(parts: Sequence[str], resources: frozenset[str], method: str) -> tu
     first, last = parts[0], parts[-1]
     if first in LIGHT and len(parts) > 1 and base(parts[1]) == parts[1] and not is_plural(parts[1]):
         return parts[1], 0.85
-    if is_plain(first) and first not in resources:
+    if (is_plain(first) or (first == "search" and len(parts) > 1)) and first not in resources:
         return first, 0.95
     if (is_plain(last) or last in ENDINGS) and last not in resources:
         return last, 0.9
@@ -307,6 +321,9 @@ def path_verb(candidate: Candidate) -> Said | None:
     if parts[-1] == "exists":
         return Said("exists", where, 0.9)
     if len(parts) > 1 and operation_classes(word) is None:
+        acting = name_verb(candidate)
+        if acting is not None and parts[-1] in COMMANDS and acting.word == parts[-1]:
+            return Said(parts[-1], where, 0.86)  # /onboard-depart-search with searchForVehicles
         # mark_uncollectible, reset-password: the first word is the command.
         leads = is_plain(parts[0]) or (command and parts[0] in _LEADING)
         # Things are many, so a plural is rather a name, unless its first word is hardly ever a noun: /delete-users.
@@ -323,9 +340,16 @@ def path_verb(candidate: Candidate) -> Said | None:
     heads = _prose_verbs(candidate) if one else []
     starts = main_class(word) in ("BEGIN", "END", "SEND", "DELETE", "CONTROL")
     sets_going = word in _SWITCHING or (starts and is_verbal(word))
-    acting = one and sets_going and (word in heads or not heads)
-    sure = marked or is_plain(word) or acting or (command and (is_verbal(word) or word in SPOKEN))
+    acts = one and sets_going and (word in heads or not heads)
+    sure = marked or is_plain(word) or acts or (command and (is_verbal(word) or word in SPOKEN))
     return None if not sure and method != "POST" else Said(word, where, 0.9 if sure else 0.5)
+
+
+def _opening_verb(candidate: Candidate) -> Said | None:
+    """Return the command at the beginning of a path without parameters: /generate/url."""
+    first, *others = [part for part in _literals(candidate) if words(part)] or [""]
+    fits = others and "{" not in candidate.bare_path and is_plain(first) and not candidate.name
+    return Said(first, "the path", SURE) if fits else None
 
 
 _TOOL_SAYING: Final = frozenset({"head", "light", "meant", "nominal", "doubtful"})  # They say what a sentence is about.
@@ -333,10 +357,9 @@ _SURE: Final = 0.85
 _LIKELY: Final = 0.8  # trust in a word that the prose must not contradict
 _POSSIBLE: Final = 0.5  # trust in a word that the prose must confirm
 _OFTEN: Final = 10  # uses of a word as a verb below which the counts say little
-_JOINING: Final = frozenset({"and", "or", "then"})
-_PRODUCING: Final = word_set("screenshot snapshot capture render convert format draw echo wait await open ping")
+_PRODUCING: Final = listed("producing-for-tools")
 """Verbs whose result is the answer itself. A hint that the call only reads does not contradict them."""
-OPERATING: Final = word_set("click press tap hover drag drop scroll swipe navigate goto type fill play")
+OPERATING: Final = listed("operating")
 """Verbs for what a person does on a screen. They look harmless, but may buy or send something."""
 
 
@@ -369,7 +392,7 @@ def change_words(candidate: Candidate) -> Iterator[tuple[str, str]]:
     agreed = reading and bool(prose) and _reads(prose[0].verb)
     light = _is_light(parts)
     for at, word in enumerate(parts):
-        beside = at > 0 and parts[at - 1] in _JOINING
+        beside = at > 0 and parts[at - 1] in {"and", "or", "then"}
         last = at == len(parts) - 1 and (word in ENDINGS or not reading)
         # In get_create_fields the second verb says which fields, if the sentence says that it reads.
         names_action = is_verb(word) or main_class(word) == "DELETE"
@@ -398,6 +421,9 @@ def _named(candidate: Candidate) -> Iterator[tuple[str, float]]:
     if not (parts := bare_words(candidate)):
         return
     first, *others = parts
+    if joined := two_word_verb(first, parts, 0) if others else None:
+        yield joined, 0.95  # turn_on
+        return
     if _is_light(parts):
         yield others[0], 0.85
     yield from _placed(first, _LIKELY if first in METHODS and first != "delete" else 0.95, _LIKELY)

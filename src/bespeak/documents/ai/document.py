@@ -19,7 +19,6 @@ MOST_CAPABILITIES: Final = 100  # number of capabilities per document that agent
 
 T = TypeVar("T")
 _ID: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_MOST_PARAMS: Final = 100
 _LONGEST: Final = {"name": 100, "description": 300, "about": 200, "returns": 300, "param": 500, "header": 64}
 
 
@@ -136,7 +135,7 @@ def _unusable(capability: AiCapability, others: Mapping[str, AiCapability]) -> s
 
 
 def _bounded(capability: AiCapability) -> AiCapability:
-    params = list(capability.params.items())[:_MOST_PARAMS]
+    params = list(capability.params.items())[:100]
     return replace(
         capability,
         description=capability.description[: _LONGEST["about"]],

@@ -23,13 +23,10 @@ FORMATS: Final = (
 
 KINDS: Final = ("string", "integer", "number", "boolean", "array", "object")
 
-_DEPTHS: Final = (3, 2, 1)
 _MORE: Final = "..."
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_$@][A-Za-z0-9_$@.-]*")
 _NAME: Final = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([^\s,{}\[\]:?"]+))\s*(\?)?\s*((?:\[\]\s*)*)')
 _TYPE: Final = re.compile(r"\s*:\s*([^\s,{}]+)")
-_DEEPEST_READ: Final = 8
-_CHOICES: Final = 8
 
 
 def write_returns(schema: Mapping[str, Any]) -> str:
@@ -46,7 +43,7 @@ def write_returns(schema: Mapping[str, Any]) -> str:
 def write_fields(view: SchemaView, most: int, *, typed: bool = False) -> str:
     """Write the fields of an object in at most `most` characters; `typed` adds types, and `?` for optional fields."""
     text = ""
-    for depth in _DEPTHS:
+    for depth in (3, 2, 1):
         text, whole = _write(view, most, depth, typed)
         if whole:
             break
@@ -83,7 +80,7 @@ def _write(view: SchemaView, most: int, depth: int, typed: bool) -> tuple[str, b
 
 def _kind(view: SchemaView) -> str:
     values = view.keywords.get("enum")
-    listed = values if isinstance(values, list) and 1 < len(values) <= _CHOICES else []
+    listed = values if isinstance(values, list) and 1 < len(values) <= 8 else []
     if listed and all(isinstance(value, str) and _PLAIN.fullmatch(value) for value in listed):
         return "|".join(listed)
     if view.kind == "string":
@@ -104,7 +101,7 @@ def _read(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
         if (kind := _TYPE.match(text, at)) is not None:
             at, schema = kind.end(), _typed(kind[1])
         at = _blank(text, at)
-        if text[at : at + 1] == "{" and depth < _DEEPEST_READ:
+        if text[at : at + 1] == "{" and depth < 8:
             schema, at = _read(text, at + 1, depth + 1)
             at = _blank(text, at + 1)
         for _ in range(found[4].count("[]")):
@@ -143,10 +140,7 @@ _OBJECT: Final = "JSON object"
 _NULL: Final = "or null"
 _MOST_VALUES: Final = 40
 _LONGEST: Final = 200  # characters of one constraint; longer ones are only in documents with the whole schema
-_LONGEST_PATTERN: Final = 60
 _MOST: Final = 1 << 63
-_COUNTS: Final = ("minLength", "maxLength", "minItems", "maxItems")
-_EXCLUSIVE: Final = ("exclusiveMinimum", "exclusiveMaximum")
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_./:@+-]+")
 _NUMBER: Final = r"(-?[0-9][0-9eE.+-]*)"
@@ -193,7 +187,7 @@ def write_constraints(view: SchemaView) -> Iterator[str]:
     form, pattern = schema.get("format"), schema.get("pattern")
     if view.kind == "string" and form in FORMATS:
         yield str(form)
-    if view.kind == "string" and isinstance(pattern, str) and len(pattern) <= _LONGEST_PATTERN:
+    if view.kind == "string" and isinstance(pattern, str) and len(pattern) <= 60:
         yield f"pattern {_quoted(pattern)}"
     yield from _write_bounds(view)
     yield from _write_values(schema, plain=plain)
@@ -266,10 +260,10 @@ def read_constraint(text: str, kind: str, schema: dict[str, Any]) -> bool:
 
 def _is_sound(schema: Mapping[str, Any]) -> bool:
     """Return True if the keywords read are valid in a schema; `max -1` and a broken pattern are not."""
-    counts = (schema.get(keyword, 0) for keyword in _COUNTS)
+    counts = (schema.get(keyword, 0) for keyword in ("minLength", "maxLength", "minItems", "maxItems"))
     if not all(isinstance(count, int) and count >= 0 for count in counts):
         return False
-    bounds = [schema[keyword] for keyword in _EXCLUSIVE if keyword in schema]
+    bounds = [schema[keyword] for keyword in ("exclusiveMinimum", "exclusiveMaximum") if keyword in schema]
     if None in bounds or not (schema.get("multipleOf", 1) or 0) > 0:
         return False
     return "pattern" not in schema or isinstance(compile_schema({"pattern": schema["pattern"]}), Validator)
@@ -431,7 +425,6 @@ def split(text: str, separator: str) -> list[str]:
 
 TYPES: Final = ("string", "integer", "number", "boolean", "array")  # ai-discovery 3.3; an object is a `string`
 
-_LONGEST_READ: Final = 2000
 _CUT: Final = "..."
 
 _KIND: Final[Mapping[str, dict[str, Any]]] = {
@@ -487,7 +480,7 @@ def parse_param(text: str) -> ParamNotation:
     `string, required, max 5 -- text`, the same with a dash; `string (required) — text`; `string (required - text)`;
     `text (string, required)`.
     """
-    line = _BREAKS.sub(" ", text[:_LONGEST_READ]).strip()
+    line = _BREAKS.sub(" ", text[:2000]).strip()
     if (found := _by_type(line) or _by_end(line)) is not None:
         return found
     lone = _REQUIREMENT.fullmatch(split(line, ",")[0])

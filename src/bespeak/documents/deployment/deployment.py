@@ -34,7 +34,6 @@ from bespeak.text.reading.rules import DUPLICATE, UNREADABLE
 from bespeak.text.source.tree import Location
 
 _ASSUMED: Final = ServerIdentity(server_id="localhost", operator=UNSPECIFIED, contact="")
-_OTHER_AGENT_FILES: Final = (".genesis.json", "trust-anchors.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +185,7 @@ def _read_agents(configured: Path | None, usual: Path, findings: list[Diagnostic
     agents: dict[str, Agent] = {}
     files: dict[str, Path] = {}
     for path in list_files(folder, ".json", findings):
-        if path.name.endswith(_OTHER_AGENT_FILES):
+        if path.name.endswith((".genesis.json", "trust-anchors.json")):
             message = "this server does not use genesis documents and trust anchors"
             findings.append(UNKNOWN_DOCUMENT.found(message, Location(str(path)), severity="info"))
             continue

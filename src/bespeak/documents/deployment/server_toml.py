@@ -59,8 +59,6 @@ _SERVER_UNUSED: Final = ("amg_version",)
 _POLICIES_UNUSED: Final = ("negotiable", "rcns_enabled")
 _TABLES_UNUSED: Final = ("gateway",)
 _POLICY_TABLES_UNUSED: Final = ("rcns", "oauth")
-_SIGNING_UNUSED: Final = ("key_id",)
-_SYNTHESIS_UNUSED: Final = ("policies", "session_duration", "async_evaluation_enabled")
 _SYNTHESIS_DURATIONS: Final = {  # Keys of the reference implementation, and those of `[negotiation]` that mean the same
     "persistent_default_duration": "default_duration",
     "persistent_max_duration": "max_duration",
@@ -280,8 +278,8 @@ def _check_protection(document: ServerDocument, policies: Table | None, signing:
 
 def _report_unused(root: Table, policies: Table | None, signing: Table | None, synthesis: Iterable[Table]) -> None:
     """Report each setting of the reference implementation that has no effect here."""
-    parts = [(_part(root, "server"), _SERVER_UNUSED), (policies, _POLICIES_UNUSED), (signing, _SIGNING_UNUSED)]
-    parts += [(part, _SYNTHESIS_UNUSED) for part in synthesis]
+    parts = [(_part(root, "server"), _SERVER_UNUSED), (policies, _POLICIES_UNUSED), (signing, ("key_id",))]
+    parts += [(part, ("policies", "session_duration", "async_evaluation_enabled")) for part in synthesis]
     parts.append((_part(root, "audit"), REFERENCE_KEYS[:1]))
     for outer, names in ((root, _TABLES_UNUSED), (policies, _POLICY_TABLES_UNUSED)):
         parts += [(part, tuple(part.data)) for name in names if (part := _reported_part(outer, name)) is not None]

@@ -36,7 +36,6 @@ from bespeak.text.language.names import MANNERS, hyphenated, main_class, singula
 from bespeak.text.language.segment import judge_segment
 from bespeak.text.reading.text_file import read_text
 
-_ARTICLES: Final = frozenset({"a", "an", "the"})
 _NOTHING: Final = frozenset({"api", "mcp", "rest", "tool", "tools"})  # prefixes that do not name a service
 _FEW: Final = 2  # tools that a prefix must have in common
 _LONGEST: Final = 2  # words of a prefix: `browserbase_stagehand_act`
@@ -93,7 +92,7 @@ def _acts(word: str) -> bool:
 def _split(parts: tuple[str, ...], prefixes: frozenset[tuple[str, ...]]) -> ToolName:
     cut = next((length for length in range(_LONGEST, 0, -1) if parts[:length] in prefixes), 0)
     *inner, last = parts[cut:] or ("",)
-    rest = [part for part in inner if part not in _ARTICLES] + [last]
+    rest = [part for part in inner if part not in {"a", "an", "the"}] + [last]
     return ToolName("-".join([part for part in parts[:cut] if part not in _NOTHING]), "_".join(rest))
 
 
@@ -256,7 +255,6 @@ def reviewed_tools(endpoints: Iterable[Endpoint], folder: Path) -> Mapping[str, 
 
 _TIMEOUT: Final = 60.0
 _NAME: Final = re.compile(r"[a-z0-9_]{1,64}")  # tool names that AGIS 6.2 allows and that models' services take
-_LONGEST_NAME: Final = 64
 
 
 def make_facades(
@@ -295,7 +293,7 @@ def tool_names(names: Sequence[str]) -> list[str]:
     for name in names:
         chosen = name
         if _NAME.fullmatch(name) is None:
-            chosen = unused("_".join(words(name))[:_LONGEST_NAME].strip("_") or "tool", taken)
+            chosen = unused("_".join(words(name))[:64].strip("_") or "tool", taken)
             taken.add(chosen)
         found.append(chosen)
     return found
@@ -349,7 +347,6 @@ MOST_ARGUMENTS: Final = 40  # arguments of a prompt
 LONGEST_URI: Final = 2_000
 _METHOD: Final = "FETCH"
 _LONGEST_TEXT: Final = 400
-_LONGEST_SLUG: Final = 48
 _TEXT: Final = {"type": "string", "maxLength": 20_000}
 _PROMPTED: Final[Mapping[str, Any]] = {
     "type": "object",
@@ -395,7 +392,7 @@ def _fault(offer: Offer) -> str:
 
 
 def _path(offer: Offer, catalog: Catalog) -> str:
-    slug = hyphenated(offer.name)[:_LONGEST_SLUG].strip("-") or offer.kind
+    slug = hyphenated(offer.name)[:48].strip("-") or offer.kind
     # AGTP-API 5.1: no segment is a method, or says an action. The prompt keeps its name for clients of MCP.
     verdict = judge_segment(slug, _METHOD)
     is_fine = leaking_segment(f"/{slug}", catalog.names) is None and (verdict is None or verdict.tier != "error")

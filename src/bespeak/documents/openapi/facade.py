@@ -32,7 +32,6 @@ from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.verb_form import two_word_verb
 
 _OPEN: Final[Mapping[str, Any]] = {"type": "object"}
-_LISTED: Final = "items"
 _ONE: Final = "result"
 _TEXT: Final = "text"
 
@@ -119,7 +118,7 @@ def _one(schemas: list[dict[str, Any]], definitions: Mapping[str, Any], shape: O
         shape.output_field = _ONE
         shape.guesses.append(_guess(f"any object, or {_ONE}", "the answer is not always an object", 0.6, ""))
         return {"type": "object", "properties": {_ONE: several}} if "any" not in kinds else dict(_OPEN)
-    shape.output_field = _LISTED if kinds == {"array"} else _ONE
+    shape.output_field = "items" if kinds == {"array"} else _ONE
     return {"type": "object", "properties": {shape.output_field: several}, "required": [shape.output_field]}
 
 
@@ -241,7 +240,6 @@ def _scheme_kind(scheme: SecurityScheme) -> str:
 
 
 _CORRECTING: Final = frozenset({"DELETE", "PUT", "PATCH"})  # methods on a thing that take back or correct its creation
-_REMOVING: Final = 0.5
 _ITEM: Final = "{}"
 
 Shape = tuple[str, ...]
@@ -281,7 +279,7 @@ class Siblings:
         if operation.method == "PUT" or shape[-1] == _ITEM:
             return False
         ending = (operation_classes(command) for command in self._commands[(*shape, _ITEM)])
-        removed = any(classes is not None and classes.of("DELETE") >= _REMOVING for classes in ending)
+        removed = any(classes is not None and classes.of("DELETE") >= 0.5 for classes in ending)
         return removed or not _CORRECTING.isdisjoint(self._of_items[shape[-1]])
 
 
@@ -304,7 +302,6 @@ def _deeds(operation: Operation) -> Iterator[tuple[tuple[Shape, Shape], str]]:
                 yield (around, parts[:at] + parts[at + 2 :]), joined
 
 
-_TIMEOUT: Final = 30.0
 # Fields of an answer that name work which goes on.
 _JOB_ID: Final = re.compile(r"(?:job|task|operation|run|execution|batch)_?id", re.IGNORECASE)
 _SAFE: Final = "/{}:@!$&'()*+,;=-._~%"
@@ -412,7 +409,7 @@ class _EndpointMaker:
             cookie_credentials=credentials.cookies,
             input_transform=given.transform,
             error_map=errors.error_map,
-            timeout_seconds=_TIMEOUT,
+            timeout_seconds=30.0,
             query=tuple(given.query),
             lists=given.lists,
             reserved=tuple(given.reserved),

@@ -225,9 +225,7 @@ def _named(sentence: str, fields: Mapping[str, str]) -> Iterator[str]:
 
 _OWN_HEADERS: Final = frozenset({"accept", "accept-charset", "user-agent", "origin", "referer"})
 """Headers that a caller must not choose, because they could forge an identity or break the exchange."""
-_BODYLESS: Final = frozenset({"GET", "HEAD"})
 _LARGEST_PAGE: Final = 100
-_USUAL_PAGE: Final = 20
 
 
 @dataclass(slots=True)
@@ -254,7 +252,7 @@ def shape_input(
     operation: Operation, path: PathChoice, fitter: SchemaFitter, *, credentials: Collection[tuple[str, str]] = ()
 ) -> InputShape | str:
     """Build the input of an operation, or return why it cannot be called. Credentials are not part of the input."""
-    body = shape_body(operation.body if operation.method not in _BODYLESS else None, fitter)
+    body = shape_body(operation.body if operation.method not in {"GET", "HEAD"} else None, fitter)
     return body if isinstance(body, str) else _Shaper(path, fitter, credentials).run(operation, body)
 
 
@@ -369,7 +367,7 @@ class _Shaper:
         if not {"default", "enum", "const", "exclusiveMaximum", "exclusiveMinimum", "multipleOf"} & schema.keys() and (
             isinstance(least, int) and isinstance(most, int)
         ):
-            paged["default"] = min(max(_USUAL_PAGE, least), most)
+            paged["default"] = min(max(20, least), most)
             # Sent in the URL, where a caller's value replaces it, so that the default is really applied.
             self._shape.own_query.append((name, str(paged["default"])))
             page_limits.append(f"{paged['default']} by default")

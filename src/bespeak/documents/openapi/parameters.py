@@ -31,7 +31,6 @@ from bespeak.text.reading.table import as_mapping
 
 # Styles of a query parameter and of a field of a form, the default first.
 FORM_STYLES: Final = ("form", "spaceDelimited", "pipeDelimited", "deepObject")
-_STYLING: Final = ("style", "explode", "allowReserved")
 
 
 def read_style(spot: Spot, styles: tuple[str, ...], place: str, notices: Notices) -> tuple[str, bool]:
@@ -62,7 +61,7 @@ def _encoding(spot: Spot, notices: Notices) -> Encoding:
     if spot.value.get("headers"):
         notices.info(NOT_IMPORTED, "the headers of a part of a body are not sent", spot.below("headers"))
     style, explode = "", True
-    if any(key in spot.value for key in _STYLING):
+    if any(key in spot.value for key in ("style", "explode", "allowReserved")):
         # One of these keys makes `contentType` meaningless (OpenAPI 3.1.1, 4.8.15.1.2), except for files.
         style, explode = read_style(spot, FORM_STYLES, "field of a form", notices)
     named = [name.strip() for name in spot.text("contentType").split(",")]
@@ -238,7 +237,6 @@ def without_place(spot: Spot) -> Spot:
 
 MAX_ANSWERS: Final = 100
 _STATUS: Final = re.compile(r"[1-5](?:[0-9]{2}|XX)|DEFAULT")
-_BODYLESS: Final = frozenset({"GET", "HEAD", "TRACE"})
 _FORMS: Final = ("form", "multipart")
 
 
@@ -264,7 +262,7 @@ class BodyReader(_Reader):
             return None
         if (spot := self._references.follow(given)) is None:
             return Body(media_type=JSON, required=False, schema={})
-        if method in _BODYLESS:
+        if method in {"GET", "HEAD", "TRACE"}:
             # Some tools describe an empty form for every operation.
             schemas = (as_mapping(kind.below("schema").value) for _, kind in spot.below("content").entries())
             if any(schema and schema.get("properties") != {} for schema in schemas):

@@ -69,7 +69,6 @@ def _of(count: object, unit: str) -> Rate | None:
 Alternatives = tuple[Mapping[str, tuple[str, ...]], ...]
 
 _KINDS: Final = frozenset({"apiKey", "http", "oauth2", "openIdConnect", "mutualTLS"})
-_PLACES: Final = frozenset({"header", "query", "cookie"})
 
 
 class SecurityReader:
@@ -92,7 +91,7 @@ class SecurityReader:
         kind, scheme, place, parameter, description = spot.texts("type", "scheme", "in", "name", "description")
         kind, scheme = ("http", "basic") if kind == "basic" else (kind, scheme.lower())  # `basic` as 2.0 calls it
         fault = f"has the unknown type {brief(kind)}" if kind not in _KINDS else ""
-        if kind == "apiKey" and (place not in _PLACES or not parameter):
+        if kind == "apiKey" and (place not in {"header", "query", "cookie"} or not parameter):
             fault = "does not say where its key goes"
         if fault:
             self._notices.error(UNUSABLE_SCHEME, f"{brief(name)} {fault}, and is left out", spot)

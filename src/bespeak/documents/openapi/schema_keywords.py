@@ -33,7 +33,6 @@ _WIDTHS: Final = frozenset({"int32", "int64", "float", "double", "password", "by
 """Formats that describe storage or display, or that `contentEncoding` expresses."""
 _LINEAR: Final = jsonschema_rs.RegexOptions()
 _INT64: Final = 1 << 63
-_LONGEST_PATTERN: Final = 2_000
 
 Complaint = Callable[[str, str], None]  # function that takes a keyword and the reason why it is dropped
 
@@ -70,7 +69,7 @@ def pattern_fault(pattern: object) -> str | None:
     """Return why a pattern cannot be used; None if it can."""
     if not isinstance(pattern, str):
         return "is not a string"
-    return "is too long" if len(pattern) > _LONGEST_PATTERN else _pattern_fault(pattern)
+    return "is too long" if len(pattern) > 2_000 else _pattern_fault(pattern)
 
 
 @lru_cache(4096)

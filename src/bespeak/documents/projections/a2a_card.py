@@ -24,7 +24,6 @@ VERSIONS: Final = ("1.0", "0.3")  # versions of A2A that the interface speaks, t
 SCHEMAS: Final = "urn:bespeak:a2a:skill-schemas:1"  # says where the schemas of skills are
 
 _BINDING: Final = "JSONRPC"
-_LONGEST: Final = 300
 _LONGEST_EXAMPLE: Final = 400
 _MOST_NAMED: Final = 50  # endpoints that the skill of a namespace names
 _IMPACTS: Final = {"informational": "read-only", "irreversible": "destructive"}
@@ -72,7 +71,7 @@ def project_card(
     card: dict[str, Any] = {
         "name": identity.name or identity.server_id,
         "description": " ".join(service.description.split())
-        or cut(f"Operations on {', '.join(dict.fromkeys(map(group_of, listed)))}", _LONGEST),
+        or cut(f"Operations on {', '.join(dict.fromkeys(map(group_of, listed)))}", 300),
         "version": version,
         "supportedInterfaces": [
             {"url": f"{settings.url}{INTERFACE}", "protocolBinding": _BINDING, "protocolVersion": spoken}

@@ -149,7 +149,8 @@ def _completed_endpoint(entry: Mapping[str, Any], catalog: Catalog) -> dict[str,
 
 def _name_tools(endpoints: list[dict[str, Any]]) -> None:
     """Name the MCP tools that would share a name, which AGIS C derives from method and first segment."""
-    short = [_short_name(endpoint) for endpoint in endpoints]
+    firsts = (endpoint["path"].lstrip("/").partition("/")[0].strip("{}").replace("-", "_") for endpoint in endpoints)
+    short = [f"{endpoint['method']}_{first}".lower() for endpoint, first in zip(endpoints, firsts, strict=True)]
     taken = {endpoint["semantic"].get("mcp_tool_name") for endpoint in endpoints} | set(short)
     seen: set[str] = set()
     for endpoint, name in zip(endpoints, short, strict=True):
@@ -157,12 +158,6 @@ def _name_tools(endpoints: list[dict[str, Any]]) -> None:
             endpoint["semantic"]["mcp_tool_name"] = unique = unused(_whole_name(endpoint), taken)
             taken.add(unique)
         seen.add(name)
-
-
-def _short_name(endpoint: Mapping[str, Any]) -> str:
-    """Return the default name of a tool: method and first segment."""
-    first = endpoint["path"].lstrip("/").partition("/")[0].strip("{}").replace("-", "_")
-    return f"{endpoint['method']}_{first}".lower()
 
 
 def _whole_name(endpoint: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -93,7 +93,9 @@ def project_manifest(
         # AGIS 8.3. Core 07 names it in its flow of negotiation, though AGTP-API 8 does not list it.
         manifest["data_manifest"] = data.to_json()
     if service.document_version is None:
-        manifest["document_version"] = content_version(manifest)
+        # It depends only on the content, so that workers and restarts agree.
+        revision = hashlib.sha256(msgspec.json.encode(manifest, order="sorted")).hexdigest()
+        manifest["document_version"] = f"v-{revision[:12]}"
     manifest["server"] |= {"issued": identity.issued or issued or updated, "updated": updated}
     manifest["manifest_signature"] = None
     return manifest
@@ -112,11 +114,6 @@ def _list_methods(names: Iterable[str], endpoints: Iterable[Endpoint]) -> list[d
     root_last = sorted(endpoints, key=lambda endpoint: endpoint.path == "/")
     described = {endpoint.method: endpoint.description for endpoint in root_last}
     return [{"name": name, "description": described.get(name, "")} for name in names]
-
-
-def content_version(content: Mapping[str, Any]) -> str:
-    """Return a revision string that depends only on the content, so that workers and restarts agree."""
-    return "v-" + hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()[:12]
 
 
 def project_inventory(endpoints: Iterable[Endpoint]) -> list[dict[str, str]]:

@@ -19,7 +19,6 @@ from bespeak.text.identifiers import slug
 
 HANDLERS: Final = "handlers"  # module that holds the functions
 
-_LONGEST_NAME: Final = 80
 _UPSTREAM_KEYS: Final = (
     *("headers", "query_credentials", "cookie_credentials", "query", "lists", "reserved", "header_fields"),
     *("cookie_fields", "input_transform", "body", "body_field", "files", "part_types", "answer", "output_field"),
@@ -210,7 +209,7 @@ def _function(endpoint: Endpoint, name: str) -> str:
 
 def _identifier(text: str) -> str:
     """Return a name for a function and its file; empty if not valid. File systems limit length and may ignore case."""
-    text = text.lower()[:_LONGEST_NAME]
+    text = text.lower()[:80]
     if not text.isidentifier() or not text.isascii() or text.startswith("_"):
         return ""
     # A function called `dict` would break the annotation `dict[str, Any]`.

@@ -27,7 +27,6 @@ from bespeak.text.identifiers import unused
 
 _DOMAIN: Final = re.compile(r"(?=.{4,120}\Z)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]")
 _NO_NAME: Final = re.compile(r"[^a-z0-9]+")
-_LONGEST_NAME: Final = 60
 
 
 def publisher_of(service: Service, url: str) -> str:
@@ -43,7 +42,7 @@ def publisher_of(service: Service, url: str) -> str:
 def short_name(service: Service) -> str:
     """Return the name of a service for identifiers: lowercase letters, digits and hyphens."""
     text = service.identity.name or service.identity.server_id
-    return _NO_NAME.sub("-", text.lower())[:_LONGEST_NAME].strip("-") or "service"
+    return _NO_NAME.sub("-", text.lower())[:60].strip("-") or "service"
 
 
 def describe_service(service: Service, listed: Iterable[Endpoint], longest: int) -> str:
@@ -322,7 +321,6 @@ def _entry(service: Service, url: str, artifact: Artifact) -> dict[str, Any]:
 LLMS_PATH: Final = "/llms.txt"
 MOST_ENDPOINTS: Final = 200  # maximum number of listed endpoints; the documents have all
 
-_LONGEST: Final = 160
 _HOW: Final = (
     "Call an endpoint by POST with a JSON object; those marked GET also take it as a query. `compact=true` and "
     "`fields=a,b.c` make answers smaller. Errors are problem+json."
@@ -361,7 +359,7 @@ def _line(endpoint: Endpoint, base: str) -> str:
     return f"- [{endpoint.method} {_plain(endpoint.path)}]({base}{route.path.translate(_UNSAFE)}): {about}{remarks}"
 
 
-def _plain(text: str, most: int = _LONGEST) -> str:
+def _plain(text: str, most: int = 160) -> str:
     return _MARKUP.sub(lambda found: f"\\{found[0]}", cut(text, most))
 
 

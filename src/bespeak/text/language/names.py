@@ -17,7 +17,7 @@ _UNDOING: Final = re.compile(r"\bun (?=[a-z])")  # a prefix that is written apar
 _LONGEST: Final = 60
 HISSING: Final = ("s", "x", "z", "ch", "sh")
 VOWELS: Final = tuple("aeiou")
-_LIKE_YOU: Final = ("uni", "use", "usa", "usu", "uti", "eu", "ubi", "one", "once")  # a user, but an upload
+_LIKE_YOU: Final = tuple(word_set("uni url uri use usa usu uti eu ubi one once"))  # a user, but an upload
 _SPELLED: Final = str.maketrans(  # spellings of letters that ASCII does not have
     {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss", "ø": "o", "ł": "l"}
 )
@@ -92,7 +92,8 @@ def singular(word: str) -> str:
     # `movie` and `pie` are nouns, unlike `movy` and `py`.
     if word.endswith("ies") and len(word) > 4 and (word[:-1] not in nouns or word[:-3] + "y" in nouns):
         return word[:-3] + "y"
-    if word.endswith(("sses", "shes", "ches", "xes", "zes", "uses")) and not lexicon().counts(word[:-1]).noun:
+    hissing = word.endswith(("sses", "shes", "ches", "xes", "zes", "uses")) and word[:-1] not in lexicon().verbs
+    if hissing and not lexicon().counts(word[:-1]).noun:
         return word[:-2]  # branches; but caches and houses are of `cache` and `house`
     return word[:-1]
 

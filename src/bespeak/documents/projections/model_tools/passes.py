@@ -168,7 +168,8 @@ def relax_circles(document: ToolSchema) -> ToolSchema:
     names = circular(document.definitions)
 
     def relaxed(node: Node, _: Definitions) -> Node:
-        needed = [name for name in node.get("required", ()) if _refers(node["properties"].get(name, {}), names)]
+        parts = [(name, node["properties"].get(name, {})) for name in node.get("required", ())]
+        needed = [name for name, part in parts if any(named(each) in names for each in nodes(part))]
         if not needed:
             return node
         left = [name for name in node["required"] if name not in needed]
@@ -176,10 +177,6 @@ def relax_circles(document: ToolSchema) -> ToolSchema:
 
     circles = ToolSchema({}, {name: document.definitions[name] for name in names}).apply(relaxed)
     return ToolSchema(document.root, {**document.definitions, **circles.definitions})
-
-
-def _refers(node: Node, names: frozenset[str]) -> bool:
-    return any(named(each) in names for each in nodes(node))
 
 
 def _trimmed(leads: dict[str, set[str]]) -> dict[str, set[str]]:
@@ -266,7 +263,6 @@ def _quoted(value: Any) -> str:
 
 
 _NULL: Final = {"type": "null"}
-_SCALARS: Final = ("string", "integer", "number", "boolean")
 
 
 def note_optional(node: Node, definitions: Definitions) -> Node:
@@ -297,7 +293,7 @@ def join_null(node: Node, _: Definitions) -> Node:
     if len(options) != 2 or _NULL not in options or node.keys() - TEXTS != {"anyOf"}:
         return node
     (other,) = [option for option in options if option != _NULL] or [_NULL]
-    if other.get("type") not in _SCALARS or "enum" in other:
+    if other.get("type") not in ("string", "integer", "number", "boolean") or "enum" in other:
         return node
     texts = {key: value for key, value in node.items() if key != "anyOf"}
     return {**other, "type": [other["type"], "null"], **texts}
@@ -319,7 +315,6 @@ def _or_null(node: Node) -> Node:
     return {"anyOf": [own, _NULL], **texts} if options is None else {**own, "anyOf": [*options, _NULL], **texts}
 
 
-_NAME: Final = "other_members"
 _PAIRS: Final = "Pairs of key and value, one for each member."
 
 
@@ -342,7 +337,7 @@ def list_members(node: Node, _: Definitions) -> Node:
         limits = {new: node[old] for old, new in counts.items() if old in node}
         texts = {key: part for key, part in made.items() if key not in ("type", "required", *counts)}
         return {**texts, **pairs, **limits, Mark.MAP: True, Mark.SAYS: [*node.get(Mark.SAYS, ()), *pairs[Mark.SAYS]]}
-    name = _NAME
+    name = "other_members"
     while name in made["properties"]:
         name += "_"
     made["properties"] = {**made["properties"], name: pairs}
@@ -450,9 +445,6 @@ def _is_small(name: str, definitions: Definitions) -> bool:
     return count <= _LARGEST
 
 
-_AMBIGUOUS: Final = "alternatives that are written alike mean different values"
-
-
 def mark_ambiguous(document: ToolSchema) -> ToolSchema:
     """Mark unions in which a value does not tell by which alternative it has to be converted back."""
     changing = _changing(document.definitions)
@@ -466,7 +458,7 @@ def mark_ambiguous(document: ToolSchema) -> ToolSchema:
             return node
         pairs = overlaps(options, around, closed=True)
         clear = all(_plan(one, changing) == _plan(other, changing) for one, other in pairs)
-        return node if clear else {**node, Mark.UNFIT: _AMBIGUOUS}
+        return node if clear else {**node, Mark.UNFIT: "alternatives that are written alike mean different values"}
 
     return document.apply(marked)
 

@@ -34,7 +34,6 @@ from bespeak.text.identifiers import unused
 from bespeak.text.reading.table import as_list, as_texts
 from bespeak.text.source.pointer import pointer, value_at
 
-_LONGEST: Final = 40
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_]+")
 
 
@@ -64,7 +63,7 @@ def hoist(schema: Mapping[str, Any]) -> ToolSchema:
 
 
 def _name(parts: Parts, taken: set[str]) -> str:
-    plain = _OTHER.sub("_", parts[-1] if parts else "root").strip("_")[:_LONGEST] or "schema"
+    plain = _OTHER.sub("_", parts[-1] if parts else "root").strip("_")[:40] or "schema"
     return unused(plain, taken)
 
 

@@ -110,7 +110,6 @@ _FORMATS: Final = frozenset({"date-time", "date", "time", "duration", "email", "
 _NUMBERS: Final = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 _HARD: Final = re.compile(r"\(\?|\\[bBpPkAzZ1-9]|\{\d*,?\d{3,}|\{\d{3,}")
 """Parts of a pattern that Anthropic does not support: groups with options, boundaries, properties, long repetitions."""
-_LONGEST_PATTERN: Final = 200
 _UNLIMITED: Final = StrictLimits()
 
 
@@ -143,7 +142,7 @@ def _openai_keeps(keyword: str, value: Any) -> bool:
 
 def _anthropic_keeps(keyword: str, value: Any) -> bool:
     if keyword == "pattern":
-        return len(value) <= _LONGEST_PATTERN and _HARD.search(value) is None
+        return len(value) <= 200 and _HARD.search(value) is None
     if keyword == "format":
         return value in _FORMATS or value == "uri"
     return keyword == "enum" or (keyword == "minItems" and value in (0, 1))
@@ -241,7 +240,6 @@ def _run(document: ToolSchema, steps: Any) -> ToolSchema:
 
 _PAIR: Final = frozenset({"key", "value"})
 _STARTS: Final = re.compile(r"[A-Za-z_]")
-_LONGEST: Final = 64
 
 
 class RepeatedMemberError(ValueError):
@@ -379,7 +377,7 @@ def _names(endpoints: Sequence[Endpoint], style: str) -> list[str]:
         numbers = count()
         new = name
         while not _STARTS.match(new) or (new != name and new in taken):
-            new = f"_{next(numbers) or ''}{name}"[:_LONGEST]
+            new = f"_{next(numbers) or ''}{name}"[:64]
         taken.add(new)
         made.append(new)
     return made

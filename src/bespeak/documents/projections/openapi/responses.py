@@ -232,8 +232,6 @@ _STREAMED: Final[Mapping[str, Any]] = {
     MEDIA_SSE: {"schema": {"type": "string", "description": "Events `item`, then one `end` or `error`."}},
 }
 """The other forms of an output whose items can be streamed. OpenAPI 3.1 has no schema for the items of a sequence."""
-_INPUT_ERROR: Final = "input-validation-failed"
-_KEY_ERROR: Final = "idempotency-key-reused"
 
 
 def shared_responses() -> dict[str, Any]:
@@ -297,9 +295,9 @@ def refusals_of(endpoint: Endpoint, circumstances: Circumstances, *, has_body: b
 
 def _unprocessable(endpoint: Endpoint, circumstances: Circumstances) -> dict[str, Any]:
     """Build the 422 response: the input violates its schema, or a declared error occurred."""
-    codes = [_INPUT_ERROR, *endpoint.error_names]
+    codes = ["input-validation-failed", *endpoint.error_names]
     if circumstances.takes_key(endpoint):
-        codes.append(_KEY_ERROR)
+        codes.append("idempotency-key-reused")
     if endpoint.streams:
         codes.append(STREAM_REQUIRED)
     content: dict[str, Any] = {
