@@ -25,10 +25,11 @@ from sentences import NOW, Gold, Sample, Writer, read_templates
 from bespeak.agent.arguments import finding
 from bespeak.agent.arguments.candidates import Candidate
 from bespeak.agent.arguments.slots import Slot, slots_of
-from bespeak.agent.arguments.weighing import Weighing, kind_of, weights
+from bespeak.agent.arguments.weighing import CALIBRATION, Pair, compare, weights
 
 TARGET = Path(__file__).resolve().parents[2] / "src/bespeak/agent/arguments/data/weights.json"
-_ROUNDS, _PENALTY, _LEAST, _FOLDS, _FEWEST = 200, 2.0, 3, 5, 20
+_ROUNDS, _PENALTY, _LEAST, _FOLDS, _FEWEST = 250, 8.0, 3, 5, 20
+_PULL = 5.0  # how much a factor of a kind with few pairs stays at its usual value
 
 
 def is_right(candidate: Candidate, value: Any, slot: Slot, gold: Gold | None, text: str) -> bool:
@@ -65,28 +66,18 @@ class Pairs:
         self.labels: list[bool] = []
         self.kinds: list[str] = []
         self.folds: list[int] = []
+        self.samples: list[tuple[list[Pair], tuple[Slot, ...]]] = []
 
     def add(self, sample: Sample, fold: int) -> None:
         """Add every pair of one sample."""
         slots, own = slots_of(sample.endpoint), finding.own_words(sample.endpoint)
-        seen: list[Any] = []
-
-        class Noting(Weighing):
-            def features(self, candidate: Candidate, number: int) -> Any:
-                seen.append([*super().features(candidate, number)])
-                return iter(())
-
-        original = finding.Weighing
-        finding.Weighing = Noting  # type: ignore[misc]
-        try:
-            _, pairs = finding.weigh(sample.text, slots, own, now=NOW, table={})
-        finally:
-            finding.Weighing = original  # type: ignore[misc]
-        for pair, features in zip(pairs, seen, strict=False):
-            slot = slots[pair.slot]
-            self.rows.append([self.columns.setdefault(feature, len(self.columns)) for feature in features])
-            self.labels.append(is_right(pair.candidate, pair.value, slot, sample.gold.get(slot.name), sample.text))
-            self.kinds.append(kind_of(pair.candidate, slot))
+        _, proposals = finding.propose(sample.text, slots, own, now=NOW)
+        self.samples.append((proposals, slots))
+        for one in proposals:
+            slot = slots[one.slot]
+            self.rows.append([self.columns.setdefault(feature, len(self.columns)) for feature in one.features])
+            self.labels.append(is_right(one.candidate, one.value, slot, sample.gold.get(slot.name), sample.text))
+            self.kinds.append(one.kind)
             self.folds.append(fold)
 
 
@@ -101,24 +92,31 @@ def fit(pairs: Pairs) -> dict[str, float]:
     names = list(pairs.columns)
     found = {names[column]: round(value, 2) for column, value in _descend(pairs.rows, labels).items()}
     table = {name: value for name, value in sorted(found.items()) if abs(value) >= 0.05}
+    facts, start = [], 0
+    for proposals, slots in pairs.samples:
+        facts += compare(proposals, slots, totals[start : start + len(proposals)].tolist())
+        start += len(proposals)
+    columns = np.array(facts)
     for kind in sorted(set(pairs.kinds)):
         these = kinds == kind
         if labels[these].sum() >= _FEWEST:
-            slope, shift = _straighten(totals[these], labels[these])
-            table |= {f"calibration={kind}|slope": slope, f"calibration={kind}|shift": shift}
-            print(f"{kind:16} {int(labels[these].sum()):6} of {these.sum():6}, slope {slope:.2f}, shift {shift:+.2f}")
+            values = _straighten(columns[these].T, labels[these])
+            table |= {f"calibration={kind}|{name}": value for (name, _), value in zip(CALIBRATION, values, strict=True)}
+            print(f"{kind:16} {int(labels[these].sum()):6} of {these.sum():6}", values)
     return table
 
 
-def _straighten(totals: Any, labels: Any) -> tuple[float, float]:
-    """Return slope and shift by which sums of weights say how often they are right: Newton's method."""
-    columns, values = np.stack([totals, np.ones(len(totals))]), np.array([1.0, 0.0])
-    for _ in range(30):
-        likely = 1 / (1 + np.exp(-(values @ columns)))
-        pull = columns @ (labels - likely) + np.array([1.0 - values[0], -values[1]])
-        curve = (columns * (likely * (1 - likely))) @ columns.T + np.eye(2)
-        values = values + np.linalg.solve(curve, pull)
-    return round(float(values[0]), 2), round(float(values[1]), 2)
+def _straighten(columns: Any, labels: Any) -> list[float]:
+    """Return the factors by which sums of weights and those of rivals say how often they are right: Newton's method."""
+    usual = np.array([value for _, value in CALIBRATION])
+    values = usual
+    for _ in range(50):
+        likely = 1 / (1 + np.exp(-np.clip(values @ columns, -30, 30)))
+        pull = columns @ (labels - likely) + _PULL * (usual - values)
+        curve = (columns * (likely * (1 - likely))) @ columns.T + _PULL * np.eye(len(usual))
+        step = np.linalg.solve(curve, pull)
+        values = values + np.clip(step, -0.5, 0.5)
+    return [round(float(value), 2) for value in values]
 
 
 def _descend(rows_: list[list[int]], labels: Any) -> dict[int, float]:

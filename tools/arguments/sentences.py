@@ -22,6 +22,8 @@ from bespeak.contract.endpoint import Endpoint, Semantic
 HERE = Path(__file__).parent
 NOW = datetime(2026, 11, 19, 10, 0, tzinfo=ZoneInfo("Europe/Berlin"))
 _HOLE = re.compile(r"\{(\w+|=)\}")
+_PREPOSITIONS = frozenset({"at", "by", "for", "from", "in", "on", "to", "under", "until", "with", "without"})
+_UNKNOWN_TO_CONTRACT = 0.3  # share of the parameters left out of a contract that people mention all the same
 _NAMED = frozenset({"string", "number", "integer", "boolean", "date", "time", "datetime"})
 
 
@@ -93,6 +95,11 @@ def read_templates(name: str) -> list[Template]:
     return found
 
 
+def _begins_with_verb(opening: str) -> bool:
+    """Return True for `book a table`, which may follow `could you`; False for `I need a table` and `directions`."""
+    return opening.split(maxsplit=1)[0].lower() in listed("verbs")
+
+
 class Writer:
     """Writes random samples; the same seed writes the same ones."""
 
@@ -161,7 +168,12 @@ class Writer:
 
     def _sample(self, template: Template, endpoint: Endpoint, names: list[str]) -> Sample:
         source = self._source
-        usable = [at for at, one in enumerate(template.parameters) if one.variants]
+        # Most people know what a service takes: they seldom mention what its contract has no parameter for.
+        usable = [
+            at
+            for at, one in enumerate(template.parameters)
+            if one.variants and (names[at] or source.random() < _UNKNOWN_TO_CONTRACT)
+        ]
         count = min(len(usable), source.choice([0, 0, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5]))
         weighted = sorted(usable, key=lambda at: source.random() * (0.6 if template.parameters[at].required else 1.0))
         chosen = weighted[:count]
@@ -170,23 +182,32 @@ class Writer:
             chosen.sort()
         else:
             source.shuffle(chosen)
-        text = source.choice(template.openings)
+        opening = source.choice(template.openings)
         if source.random() < 0.4:
-            text = f"{source.choice(self._fillers['opening'])} {text}"
-        text = text[0].upper() + text[1:]
+            leads = "opening" if _begins_with_verb(opening) else "greeting"
+            opening = f"{source.choice(self._fillers[leads])} {opening}"
+        text = opening[0].upper() + opening[1:]
         if source.random() < 0.2:
             text = f"{self._aside('before')} {text}"
         gold: dict[str, Gold] = {}
-        for place, at in enumerate(chosen):
-            parameter, name = template.parameters[at], names[at]
-            words, found = self._segment(parameter, name or parameter.names[0])
-            joint = source.choices([" ", ", ", ". ", " and "], [12, 2, 1, 1 if place else 0])[0]
+        segments = [
+            (names[at], *self._segment(template.parameters[at], names[at] or template.parameters[at].names[0]))
+            for at in chosen
+        ]
+        # What stands without a preposition is the object of the verb: it follows at once.
+        segments.sort(key=lambda one: not one[3])
+        for place, (name, words, found, is_object) in enumerate(segments):
+            odds = [12, 2, 1, 1] if place else [24, 1, 1, 0]
+            joint = source.choices((" ", ", ", ". ", " and "), odds)[0]
+            if is_object:
+                joint = source.choice([", ", ". "]) if place else " "
             if joint == ". ":
-                lead = source.choice(["It should be ", "", "Make it ", "That is ", "I need it "])
-                if not lead:
-                    words = words[:1].upper() + words[1:]
+                leads = ["It should be ", "Make it ", ""] if words.split()[0] in _PREPOSITIONS else [""]
+                lead = source.choice(leads)
                 joint += lead
             text += joint
+            if joint == ". ":
+                words = words[:1].upper() + words[1:]  # noqa: PLW2901
             for one in found.spans:
                 gold.setdefault(name, Gold(found.value)).spans.append((one[0] + len(text), one[1] + len(text)))
             if not found.spans:
@@ -195,9 +216,9 @@ class Writer:
         text += stray and f" {stray}"
         gold.pop("", None)
         if source.random() < 0.3:
-            text += source.choice([", ", ". ", " "]) + self._aside("noise")
+            text += source.choice([", ", ". "]) + self._aside("noise")
         text += source.choice(["", "", ".", ".", "?", "!"])
-        if source.random() < 0.35:
+        if source.random() < 0.25:
             text = text.lower()
         return Sample(text, endpoint, gold)
 
@@ -219,8 +240,8 @@ class Writer:
         parameter = self._source.choice(usable)
         return self._segment(parameter, parameter.names[0])[0]
 
-    def _segment(self, parameter: Parameter, name: str) -> tuple[str, Gold]:
-        """Return the words of one parameter with the places of its values."""
+    def _segment(self, parameter: Parameter, name: str) -> tuple[str, Gold, bool]:
+        """Return the words of one parameter with the places of its values, and whether it is a bare object."""
         source = self._source
         variant, equals, meaning = source.choice(parameter.variants).partition("=")
         if not equals or variant.endswith("{"):
@@ -231,7 +252,8 @@ class Writer:
             form = source.choice(
                 ["with {} #", "{}: #", "{} is #", "the {} is #", "{} #", "set {} to #", "{} = #", "{} should be #"]
             )
-            variant = form.replace("#", plain[0]).replace("{}", spoken, 1) if spoken not in ("", "to") else variant
+            is_sayable = spoken and spoken not in _PREPOSITIONS
+            variant = form.replace("#", plain[0]).replace("{}", spoken, 1) if is_sayable else variant
         words, gold, last = "", Gold(), 0
         for hole in _HOLE.finditer(variant):
             words += variant[last : hole.start()]
@@ -251,13 +273,16 @@ class Writer:
             gold.value = (
                 meaning == "true" if parameter.type == "boolean" else meaning.split(",") if parameter.many else meaning
             )
-        return words, gold
+        is_object = variant.startswith("{") and parameter.type == "string" and not parameter.choices
+        return words, gold, is_object
 
     def _fill(self, kind: str) -> tuple[str, str]:
         """Return a value of a kind, and the article that stands before it."""
         source = self._source
         if kind in self._fillers:
             text = source.choice(self._fillers[kind])
+            if kind == "title" and source.random() < 0.3:
+                text = text.capitalize()  # many write only the first word of a title large
             for article in ("a ", "the ", "an ", "my ", "our "):
                 if text.startswith(article) and kind not in ("sentence", "task"):
                     return text[len(article) :], article
@@ -307,6 +332,9 @@ class Writer:
         if kind == "last":
             return last
         return first if kind == "first" or source.random() < 0.3 else f"{first} {last}"
+
+    def _doctor(self) -> str:
+        return f"{self._source.choice(['Dr.', 'Dr', 'Dr.', 'Prof.'])} {self._name('last')}"
 
     def _n(self) -> str:
         number = self._source.choice([1, 2, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 10, 12])

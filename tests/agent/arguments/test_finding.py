@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -13,8 +14,9 @@ from tests.cases import rows
 from tests.growth import assert_linear
 
 from bespeak.agent.arguments.conversion import find_faults
-from bespeak.agent.arguments.finding import FILL, OFFER, Arguments, find_arguments
+from bespeak.agent.arguments.finding import FILL, OFFER, Arguments, find_arguments, propose
 from bespeak.agent.arguments.slots import slots_of
+from bespeak.agent.arguments.weighing import Pair, weigh
 from bespeak.contract.endpoint import Endpoint, Semantic
 
 NOW = datetime(2026, 11, 19, 10, 0, tzinfo=timezone(timedelta(hours=1)))  # a Thursday
@@ -193,6 +195,65 @@ def test_a_range_that_ends_before_it_starts_is_not_filled() -> None:
     result = find("Book room 12 from 2026-12-05 to 2026-12-03", ROOM)
     assert not {"arrival", "departure"} & result.values.keys()
     assert all("is after" in one.reason for one in result.offered if one.name in ("arrival", "departure"))
+
+
+@rows(
+    "instruction, departure",
+    ("Book room 12, arrival 24 December, departure the 28th", "2026-12-28"),
+    ("Book room 12 from the 10th of July to the 17th", "2027-07-17"),
+)
+def test_the_end_of_a_range_is_read_from_its_start(instruction: str, departure: str) -> None:
+    assert find(instruction, ROOM).values["departure"] == departure
+
+
+@rows(
+    "instruction, value",
+    ("flights from Berlin to Oslo without stops", True),
+    ("flights from Berlin to Oslo with a layover", False),
+)
+def test_the_opposite_of_a_boolean_is_read_as_its_denial(instruction: str, value: bool) -> None:
+    assert find(instruction, FLIGHT).values["nonstop"] is value
+
+
+def test_a_time_has_the_offset_of_a_zone_with_summer_time() -> None:
+    of = endpoint("SET", "/alarm", "Set an alarm.", {"time": {"type": "string", "format": "time"}}, "time")
+    found = find_arguments("Set an alarm for 6:30 am", of, now=datetime(2026, 11, 19, tzinfo=ZoneInfo("Europe/Berlin")))
+    assert found.values == {"time": "06:30:00+01:00"}
+
+
+@rows(
+    "instruction, values",
+    ("Send it to 12 Baker Street", {"address": "12 Baker Street"}),
+    ("Send it to my friend Anna Miller at 12 Baker Street", {"address": "12 Baker Street", "recipient": "Anna Miller"}),
+    ("Send it to Dr. Weber", {"recipient": "Dr. Weber"}),
+)
+def test_names_keep_their_titles_and_streets_their_numbers(instruction: str, values: dict[str, Any]) -> None:
+    of = endpoint("SEND", "/letter", "Send a letter.", {"recipient": TEXT, "address": TEXT, "copies": WHOLE})
+    assert find(instruction, of).values == values
+
+
+def test_a_verb_is_not_a_misspelt_choice() -> None:
+    of = endpoint("SHOW", "/balance", "Show a balance.", {"account": choice("checking", "savings")})
+    assert find("I need my balance checked", of).values == {}
+    assert find("my savngs account", of).values == {"account": "savings"}
+
+
+def test_what_stands_behind_a_listed_value_is_a_value_of_its_own() -> None:
+    of = endpoint("FIND", "/product", "Search products.", {"query": TEXT, "color": choice("white", "black")}, "query")
+    assert find("find a white desk lamp", of).values == {"query": "desk lamp", "color": "white"}
+
+
+def test_a_pair_is_less_likely_beside_a_rival() -> None:
+    slots = slots_of(FLIGHT)
+    _, alone = propose("fly from Berlin", slots, frozenset(), now=NOW)
+    _, beside = propose("fly from Berlin or from Oslo", slots, frozenset(), now=NOW)
+    table = {feature: 0.5 for pair in beside for feature in pair.features}
+    table |= {f"calibration={pair.kind}|same-slot": -1.0 for pair in beside}
+
+    def confidence(pairs: list[Pair]) -> float:
+        return max(one.confidence for one in weigh(pairs, slots, table) if one.value == "Berlin" and one.slot == 0)
+
+    assert confidence(beside) < confidence(alone)
 
 
 def test_the_clock_decides_about_relative_dates() -> None:

@@ -11,8 +11,7 @@ from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Any, Final, NamedTuple
 
-from bespeak.agent.arguments.slots import Slot, listed, related
-from bespeak.text.language.names import stem
+from bespeak.agent.arguments.slots import Slot, listed, related, root, stemmed
 from bespeak.text.values.mentions import Mention, find_mentions
 
 LONGEST: Final = 1_500  # limit of characters of an instruction that are read for names and phrases
@@ -74,7 +73,7 @@ def read(instruction: str, slots: Sequence[Slot], own: frozenset[str], *, now: d
     """Return the candidates of an instruction. `own` are the stems that the endpoint uses for itself."""
     text = _SURROGATE.sub("\ufffd", instruction[:LONGEST])  # of the same length
     tokens = [
-        Token(found[0], found[0].lower(), stem(found[0]), found.start(), found.end(), found[0][0].isalnum())
+        Token(found[0], found[0].lower(), root(found[0]), found.start(), found.end(), found[0][0].isalnum())
         for found in _TOKEN.finditer(text)
     ]
     names = frozenset(word for slot in slots for word in slot.words if len(word) > 2)
@@ -83,14 +82,24 @@ def read(instruction: str, slots: Sequence[Slot], own: frozenset[str], *, now: d
     for mention in mentions:
         _add_mention(reading, mention, mentions)
     wide = related(own)
-    general = [*_names(reading), *_phrases(reading), *_modifiers(reading, wide | names), *_objects(reading, wide)]
+    bound = _match_slots(reading, slots, own)
+    for one in bound:
+        if one.kind == "choice" and one.match in ("exact", "synonym"):
+            for at in range(one.first, one.last):
+                reading.taken[at] = reading.taken[at] or "choice"
+    general = [*_names(reading), *_phrases(reading, wide), *_modifiers(reading, wide | names)]
+    hollow = listed("empty") | listed("prepositions") | listed("stops") | listed("fillers")
     seen: set[tuple[int, int]] = set()
     for one in general:
-        empty = all(token.lower in listed("empty") for token in tokens[one.first : one.last])
+        head, size = tokens[one.first], one.last - one.first
+        empty = all(token.lower in hollow for token in tokens[one.first : one.last])
+        if size == 1 and head.stem in names and not _is_capital(head):
+            empty = True  # in "city to Rome", the name of a slot is not the value of another one
         if not empty and (one.first, one.last) not in seen and len(reading.candidates) < MOST:
             seen.add((one.first, one.last))
             reading.candidates.append(one)
-    _match_slots(reading, slots, own)
+    reading.candidates += bound
+    _match_hints(reading, slots)
     return reading
 
 
@@ -142,6 +151,8 @@ def _names(reading: Reading) -> Iterator[Candidate]:
         first = _start_of_name(tokens, index, last)
         if first is not None:
             yield _made(reading, "name", first, last)
+            if first and reading.taken[first - 1] == "number" and tokens[first - 1].text.isdecimal():
+                yield _made(reading, "name", first - 1, last)  # 12 Baker Street
             cuts = [place for place in range(first + 1, last - 1) if tokens[place].lower in ("and", "&")]
             for begin, end in pairwise([first - 1, *cuts, last]) if cuts else ():
                 yield _made(reading, "name", begin + 1, end, True)
@@ -153,6 +164,9 @@ def _end_of_name(reading: Reading, first: int) -> int:
     """Return the end of a run of capitalised words; up to two small words may stand inside: Book of the Dead."""
     tokens, last = reading.tokens, first + 1
     while last < len(tokens) and last - first < 8:
+        if tokens[last].text == "." and tokens[last - 1].lower in listed("honorifics", "names.txt"):
+            last += 1  # Dr. Weber
+            continue
         if reading.taken[last] in _OTHERS or tokens[last].lower in listed("pronouns"):
             break
         inner = next((at for at in range(last, min(last + 3, len(tokens))) if tokens[at].lower not in _INNER), last)
@@ -195,18 +209,25 @@ def _listed_places(reading: Reading) -> Iterator[Candidate]:
         index += 1
 
 
-def _phrases(reading: Reading) -> Iterator[Candidate]:
-    """Yield what follows a preposition or the name of a slot, and what follows a word for speech."""
-    tokens = reading.tokens
+def _phrases(reading: Reading, own: frozenset[str]) -> Iterator[Candidate]:
+    """Yield what follows a preposition, the name of a slot, a word for speech, or a verb: "play Thriller"."""
+    tokens, verbs = reading.tokens, listed("verbs")
     for index, token in enumerate(tokens):
-        behind = token.text in (":", "=") or token.lower in ("is", "be", "are", "am", "i'm")
-        named = index > 0 and any(one.stem in reading.names for one in tokens[max(index - 2, 0) : index])
-        if token.lower in listed("speech") or token.text == ":" or (behind and named):
+        before, behind = (tokens[index - 1].lower if index else ""), _word_at(reading, index + 1)
+        is_equal = token.text in (":", "=") or token.lower in ("is", "be", "are", "am", "i'm")
+        is_named = index > 0 and any(one.stem in reading.names for one in tokens[max(index - 2, 0) : index])
+        is_label = token.lower == "it" and before in ("call", "name", "label", "title")
+        if token.lower in listed("speech") or token.text == ":" or is_label or (is_equal and is_named):
             yield from _tails(reading, index + 1, "tail")
-        elif token.lower in ("to", "must") and _word_at(reading, index + 1) in listed("verbs"):
+        elif token.lower in ("to", "must") and behind in verbs:
             yield from _tails(reading, index + 1, "task")
-        if behind or token.lower in listed("prepositions") or token.stem in reading.names:
-            yield from _phrase_at(reading, index + 1)
+        if is_equal or is_label or token.lower in listed("prepositions") or token.stem in reading.names:
+            yield from _phrase(reading, "phrase", index + 1)
+        if token.lower in verbs or (token.stem in own and index <= 2):
+            if behind not in verbs or _is_capital(tokens[index + 1]):
+                yield from _phrase(reading, "object", index + 1, own)
+        elif token.stem in own:  # "room 12", "order A-17": what follows the noun
+            yield from _phrase(reading, "phrase", index + 1)
 
 
 def _tails(reading: Reading, first: int, kind: str) -> Iterator[Candidate]:
@@ -223,17 +244,22 @@ def _tails(reading: Reading, first: int, kind: str) -> Iterator[Candidate]:
             yield _made(reading, kind, first, end)
 
 
-def _phrase_at(reading: Reading, first: int) -> Iterator[Candidate]:
-    """Yield the phrase at a place: whole, without what begins with the name of a slot, and with what "of" adds."""
+def _phrase(reading: Reading, kind: str, first: int, own: frozenset[str] = frozenset()) -> Iterator[Candidate]:
+    """Yield the phrase at a place: whole, without what is said of another slot, and with what a small word adds."""
     tokens = reading.tokens
-    first = _skip_fillers(tokens, first)
+    first = _skip_fillers(tokens, first, ("me", "us", "up", "out", "for") if own else ())
     last = _end_of_phrase(reading, first, _LONGEST_PHRASE)
-    if last > first:
-        yield _made(reading, "phrase", first, last)
-        cut = next((at for at in range(first + 1, last) if tokens[at].stem in reading.names), last)
-        if cut < last:
-            yield _made(reading, "phrase", first, cut)
-        yield from _longer(reading, "phrase", first, last, ("of", "for", "and", "&"))
+    ends = [last, last]
+    while ends[1] > first and tokens[ends[1] - 1].stem in own:
+        ends[1] -= 1
+    taken, inner = reading.taken, range(first + 1, last)
+    ends += [at for at in inner if tokens[at].stem in reading.names or (taken[at] and not taken[at - 1])]
+    bare = next((at for at in range(first, last) if not taken[at]), first)  # "white lamp", "10 machines"
+    for end in dict.fromkeys(ends):
+        for begin in dict.fromkeys((first, bare)):
+            if end > begin:
+                yield _made(reading, kind, begin, end)
+    yield from _longer(reading, kind, first, last)
 
 
 def _skip_fillers(tokens: list[Token], first: int, also: tuple[str, ...] = ()) -> int:
@@ -249,13 +275,13 @@ def _end_of_phrase(reading: Reading, first: int, most: int) -> int:
     return last
 
 
-def _longer(reading: Reading, kind: str, first: int, last: int, joints: tuple[str, ...]) -> Iterator[Candidate]:
+def _longer(reading: Reading, kind: str, first: int, last: int) -> Iterator[Candidate]:
     """Yield a phrase with the one that a small word joins to it (glass of water), and the rest of a list."""
-    if _word_at(reading, last) in joints:
+    if _word_at(reading, last) in ("of", "for", "and", "&", "in", "to"):
         begin = _skip_fillers(reading.tokens, last + 1)
         further = _end_of_phrase(reading, begin, max(first + 9 - begin, 0))
         if further > begin:
-            yield _made(reading, kind, first, further, kind == "object")
+            yield _made(reading, kind, first, further, part=True)
     for _ in range(9):
         begin = last
         while _word_at(reading, begin) in listed("between-too"):
@@ -263,7 +289,7 @@ def _longer(reading: Reading, kind: str, first: int, last: int, joints: tuple[st
         last = _end_of_phrase(reading, begin, 3) if begin > last else begin
         if last <= begin or _word_at(reading, begin) in listed("verbs"):
             return
-        yield _made(reading, kind, begin, last, True)
+        yield _made(reading, kind, begin, last, part=True)
 
 
 def _continues(reading: Reading, index: int) -> bool:
@@ -277,62 +303,48 @@ def _continues(reading: Reading, index: int) -> bool:
 
 def _modifiers(reading: Reading, own: frozenset[str]) -> Iterator[Candidate]:
     """Yield the words before a noun of the contract: "an Italian restaurant"."""
-    tokens, verbs = reading.tokens, listed("verbs")
+    tokens = reading.tokens
     for index, token in enumerate(tokens):
         if not token.is_word or token.stem not in own or index == 0:
             continue
         first = index
         while first > 0 and index - first < 4 and _continues(reading, first - 1) and tokens[first - 1].is_word:
             before = tokens[first - 1]
-            is_verb = before.lower in verbs and not _is_capital(before)
+            is_verb = before.lower in listed("verbs") and not _is_capital(before)
             if is_verb or before.lower in listed("fillers") or before.stem in own:
                 break
             first -= 1
         if first < index:
             yield _made(reading, "modifier", first, index)
         if first < index - 1:
-            yield _made(reading, "modifier", index - 1, index, True)
-        if token.stem not in reading.names:  # "room 12", "order A-17": what follows the noun
-            yield from _phrase_at(reading, index + 1)
+            yield _made(reading, "modifier", index - 1, index, part=True)
 
 
-def _objects(reading: Reading, own: frozenset[str]) -> Iterator[Candidate]:
-    """Yield the object of each verb: "play Thriller", "order a large pepperoni pizza"."""
-    tokens, verbs = reading.tokens, listed("verbs")
-    for index, token in enumerate(tokens):
-        if token.lower not in verbs and not (token.stem in own and index <= 2):
-            continue
-        if _word_at(reading, index + 1) in verbs and not _is_capital(tokens[index + 1]):
-            continue
-        first = _skip_fillers(tokens, index + 1, ("me", "us", "up", "out", "for"))
-        last = _end_of_phrase(reading, first, _LONGEST_PHRASE)
-        if last > first:
-            yield _made(reading, "object", first, last)
-            end = last
-            while end > first and tokens[end - 1].stem in own:
-                end -= 1
-            if first < end < last:
-                yield _made(reading, "object", first, end)
-            yield from _longer(reading, "object", first, last, ("of", "and", "in", "to", "&"))
-
-
-def _match_slots(reading: Reading, slots: Sequence[Slot], own: frozenset[str]) -> None:
-    """Add the choices, flags and hints of each slot that the instruction names."""
+def _match_slots(reading: Reading, slots: Sequence[Slot], own: frozenset[str]) -> list[Candidate]:
+    """Return the choices and flags of each slot that the instruction names."""
+    bound: list[Candidate] = []
     index: dict[str, list[int]] = {}
     for place, token in enumerate(reading.tokens):
         if token.is_word:
-            for word in dict.fromkeys((token.stem, *map(stem, _pieces(token)))):
+            for word in dict.fromkeys((token.stem, *map(root, _pieces(token)))):
                 index.setdefault(word, []).append(place)
     for number, slot in enumerate(slots):
         found = _longest(list(_matches(reading, slot, number, index, own)))
         if slot.family == "choice" and not found:
             found = list(_fuzzy(reading, slot, number))
-        if len(reading.candidates) > _MOST_MATCHES * 4:
-            return
-        reading.candidates += found
+        if len(bound) > _MOST_MATCHES * 3:
+            break
+        bound += found
+    return bound
+
+
+def _match_hints(reading: Reading, slots: Sequence[Slot]) -> None:
+    """Add what stands at the places of hints such as "party of N"."""
+    for number, slot in enumerate(slots):
         for pattern in slot.patterns:
             for match in islice(pattern.finditer(reading.text), 3):
-                _mark_hint(reading, number, match.start("value"), match.end("value"))
+                if len(reading.candidates) < _MOST_MATCHES * 4:
+                    _mark_hint(reading, number, match.start("value"), match.end("value"))
 
 
 def _pieces(token: Token) -> list[str]:
@@ -349,7 +361,7 @@ def _matches(
             continue
         for first in index[words[0]][:20]:
             last = _matched(reading, words, first)
-            verb = len(words) == 1 and _word_at(reading, first) in listed("verbs")
+            verb = len(words) == 1 and reading.tokens[first].stem in stemmed("verbs")
             if verb and kind == "choice" and str(value).lower() != _word_at(reading, first):
                 continue  # to check is not the checking account
             if last is not None:
@@ -379,7 +391,7 @@ def _longest(found: list[Candidate]) -> list[Candidate]:
 def _matched(reading: Reading, words: tuple[str, ...], first: int) -> int | None:
     """Return the end of the words at a place; a word in between and joined or split writing are forgiven."""
     tokens, at = reading.tokens, first
-    if len(words) > 1 and [stem(piece) for piece in _pieces(tokens[first])[: len(words)]] == list(words):
+    if len(words) > 1 and [root(piece) for piece in _pieces(tokens[first])[: len(words)]] == list(words):
         return first + 1
     at = first + 1
     for word in words[1:]:
@@ -416,7 +428,8 @@ def _fuzzy(reading: Reading, slot: Slot, number: int) -> Iterator[Candidate]:
         if phrase.weight != "exact" or len(phrase.words) > 1 or len(name) < 5:
             continue
         for at, one in words:
-            if one.stem[0] == name[0] and one.lower not in listed("verbs") and _is_slip(one.stem, name):
+            is_verb = one.stem in stemmed("verbs")  # what is checked is not the checking account
+            if one.stem[0] == name[0] and not is_verb and _is_slip(one.stem, name):
                 yield Candidate("choice", phrase.value, one.start, one.end, at, at + 1, slot=number, match="fuzzy")
 
 

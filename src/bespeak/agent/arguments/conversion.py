@@ -17,7 +17,6 @@ _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "nig
 _NUMERIC: Final = frozenset({"number", "money", "percent", "quantity", "duration"})
 _TEMPORAL: Final = frozenset({"date", "time", "datetime"})
 _TEXTUAL: Final = frozenset({"name", "phrase", "modifier", "object", "tail", "task", "quoted"})
-_OF_ROLE: Final = {"email": "email", "url": "url", "phone": "phone"}
 _LAYOUTS: Final = (
     ("yyyy-mm-dd", "%Y-%m-%d"), ("dd/mm/yyyy", "%d/%m/%Y"), ("mm/dd/yyyy", "%m/%d/%Y"), ("dd.mm.yyyy", "%d.%m.%Y"),
     ("dd-mm-yyyy", "%d-%m-%Y"), ("mm-dd-yyyy", "%m-%d-%Y"), ("yyyy/mm/dd", "%Y/%m/%d"), ("yyyymmdd", "%Y%m%d"),
@@ -92,7 +91,8 @@ def _dates(day: date, slot: Slot) -> Iterator[str]:
 
 def _times(clock: time, slot: Slot, now: datetime) -> Iterator[str]:
     if slot.schema.get("format") == "time":
-        yield datetime.combine(now.date(), clock, now.tzinfo).timetz().isoformat("seconds")
+        # The offset is that of today: a time alone has none in a zone with summer time.
+        yield datetime.combine(now.date(), clock, now.tzinfo).isoformat(timespec="seconds").partition("T")[2]
         yield clock.isoformat("seconds")
         return
     yield clock.isoformat("minutes")
@@ -135,7 +135,7 @@ def _texts(candidate: Candidate, slot: Slot) -> Iterator[str]:
     form = slot.schema.get("format")
     wanted = {"email": "email", "uri": "url", "uri-reference": "url", "uuid": "identifier"}.get(str(form), "")
     if not wanted:
-        wanted = next((_OF_ROLE[role] for role in slot.roles[:1] if role in _OF_ROLE), "")
+        wanted = next((role for role in slot.roles[:1] if role in ("email", "url", "phone")), "")
         if wanted == "email" and "address" not in slot.words and len(slot.words) > 1:
             wanted = ""
     if wanted and kind != wanted and not (wanted == "phone" and kind in ("number", "identifier")):
@@ -164,11 +164,6 @@ def _currency(candidate: Candidate, slot: Slot) -> Converted | None:
     return Converted(candidate.unit) if not _fault(slot, candidate.unit) else None
 
 
-def _compiled(facts: Mapping[str, Any]) -> Validator | None:
-    found = compile_schema(facts)
-    return found if isinstance(found, Validator) else None
-
-
 _CHECKED: Final = ("type", "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
                    "multipleOf", "minLength", "maxLength", "enum", "const")  # fmt: skip
 
@@ -178,8 +173,8 @@ def _fault(slot: Slot, value: Any) -> str:
     facts = {name: slot.schema[name] for name in _CHECKED if name in slot.schema}
     if facts.keys() <= {"type"} and isinstance(value, str):
         return "" if "string" in str(facts.get("type", "string")) else f"{value!r} is not of the type {facts['type']}"
-    validator = _compiled(facts)
-    if validator is None or validator.is_valid(value):
+    validator = compile_schema(facts)
+    if not isinstance(validator, Validator) or validator.is_valid(value):
         return ""
     return validator.violations(value)[0].message
 

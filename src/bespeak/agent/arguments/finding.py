@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from bespeak.agent.arguments.candidates import Candidate, Reading, read
 from bespeak.agent.arguments.conversion import convert, find_faults
 from bespeak.agent.arguments.slots import Slot, listed, related, slots_of, stems
-from bespeak.agent.arguments.weighing import Weighing, kind_of, probability, weights
+from bespeak.agent.arguments.weighing import Pair, Weighing, kind_of, weigh, weights
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.validation import shorten
+from bespeak.text.values.mentions import find_mentions
 
-FILL: Final = 0.5  # least confidence of an argument that is filled in
+FILL: Final = 0.55  # least confidence of an argument that is filled in: below, a question is better than a guess
 OFFER: Final = 0.3  # least confidence of one that is offered as a question
 _MOST_SLOTS: Final = 40  # of more, those are weighed that the instruction names or that are required
 _MOST_PAIRS: Final = 1_000  # about 20 ms
@@ -58,16 +59,6 @@ def nest(values: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-class Pair(NamedTuple):
-    """A candidate in a slot."""
-
-    confidence: float
-    candidate: Candidate
-    slot: int
-    value: Any
-    fault: str
-
-
 def find_arguments(
     instruction: str, endpoint: Endpoint, *, now: datetime, order: Literal["DMY", "MDY"] | None = None
 ) -> Arguments:
@@ -77,7 +68,8 @@ def find_arguments(
     the words must tell.
     """
     slots, own = slots_of(endpoint), own_words(endpoint)
-    reading, pairs = weigh(instruction, slots, own, now=now, order=order)
+    reading, pairs = propose(instruction, slots, own, now=now, order=order)
+    pairs = weigh(pairs, slots, weights())
     chosen, doubtful = _assign(reading, slots, pairs)
     found = {slots[number].name: _argument(slots[number], parts, reading) for number, parts in chosen.items()}
     _end_period(reading, slots, pairs, found)
@@ -87,9 +79,9 @@ def find_arguments(
         for number, pair in doubtful.items()
         if slots[number].name not in found
     }
+    disordered = _order_ends(reading, slots, found, now)
     # A literal dot in a name of the contract would be taken for a member; such a name is not filled.
-    faults = find_faults(endpoint, nest({name: one.value for name, one in found.items()}))
-    _order_ends(slots, found, faults)
+    faults = find_faults(endpoint, nest({name: one.value for name, one in found.items()})) | disordered
     for name, fault in faults.items():
         if name in found:
             refused = found.pop(name)
@@ -109,14 +101,13 @@ def own_words(endpoint: Endpoint) -> frozenset[str]:
     )
 
 
-def weigh(
-    instruction: str, slots: Sequence[Slot], own: frozenset[str], *, now: datetime, order: Any = None, table: Any = None
+def propose(
+    instruction: str, slots: Sequence[Slot], own: frozenset[str], *, now: datetime, order: Any = None
 ) -> tuple[Reading, list[Pair]]:
-    """Return the candidates of an instruction, and every pair that the slots allow with its probability."""
+    """Return the candidates of an instruction, and every pair of one with a slot that takes it."""
     reading = read(instruction, slots, own, now=now, order=order)
     _join_moments(reading, slots, now)
     weighing = Weighing(reading, slots, related(own))
-    known = weights() if table is None else table
     pairs: list[Pair] = []
     numbers = _worth_weighing(reading, slots)
     joined = any(candidate.also != (0, 0) for candidate in reading.candidates)
@@ -129,10 +120,11 @@ def weigh(
                 continue
             if len(pairs) >= _MOST_PAIRS:
                 return reading, pairs
+            features = list(weighing.features(candidate, number))
+            doubt = 0.5 if weighing.contradicts(candidate, number) else 0.6 if made.fault else 1.0
+            doubt *= 0.5 + candidate.certainty / 2
             kind = kind_of(candidate, slots[number])
-            likely = probability(weighing.features(candidate, number), known, kind) * (0.5 + candidate.certainty / 2)
-            likely *= 0.5 if weighing.contradicts(candidate, number) else 0.6 if made.fault else 1.0
-            pairs.append(Pair(likely, candidate, number, made.value, made.fault))
+            pairs.append(Pair(candidate, number, made.value, made.fault, kind, features, doubt))
     return reading, pairs
 
 
@@ -303,13 +295,36 @@ def _end_stay(reading: Reading, slots: Sequence[Slot], found: dict[str, Argument
         found[ends["to"].name] = Argument(ends["to"].name, last, (stay.start, stay.end), first.confidence, reason)
 
 
-def _order_ends(slots: Sequence[Slot], found: dict[str, Argument], faults: dict[str, str]) -> None:
-    """Refuse both ends of a range that ends before it starts; times may pass midnight."""
-    for family in ("date", "datetime", "number"):
-        named = [slot for slot in slots if slot.family == family and slot.name in found]
-        starts, ends = ([slot.name for slot in named if slot.edge == edge] for edge in ("from", "to"))
-        if len(starts) != 1 or len(ends) != 1:
+def _order_ends(reading: Reading, slots: Sequence[Slot], found: dict[str, Argument], now: datetime) -> dict[str, str]:
+    """Read the end of a range from its start: 24 December, back on the 28th. Refuse ends that are before it.
+
+    Times may pass midnight.
+    """
+    faults: dict[str, str] = {}
+    for families in (("date", "datetime"), ("number",)):
+        named = [slot for slot in slots if slot.family in families and slot.name in found]
+        starts, ends = ([found[slot.name] for slot in named if slot.edge == edge] for edge in ("from", "to"))
+        if len(starts) != 1 or len(ends) != 1 or not _is_after(starts[0].value, ends[0].value):
             continue
-        start, end = found[starts[0]].value, found[ends[0]].value
-        if type(start) is type(end) and isinstance(start, str | int | float) and start > end:
-            faults[starts[0]] = faults[ends[0]] = f"{starts[0]} ({start}) is after {ends[0]} ({end})"
+        start, end = starts[0], _read_from(reading, ends[0], starts[0], now)
+        found[end.name] = end
+        if _is_after(start.value, end.value):
+            faults[start.name] = faults[end.name] = f"{start.name} ({start.value}) is after {end.name} ({end.value})"
+    return faults
+
+
+def _is_after(start: Any, end: Any) -> bool:
+    if isinstance(start, str) and isinstance(end, str):  # a day and a moment are compared by their days
+        return start[: len(end)] > end[: len(start)]
+    return isinstance(start, int | float) and isinstance(end, int | float) and start > end
+
+
+def _read_from(reading: Reading, end: Argument, start: Argument, now: datetime) -> Argument:
+    """Return the end of a range as somebody means it who thinks of its start."""
+    day = re.match(r"\d{4}-\d\d-\d\d", str(start.value))
+    if end.span is None or day is None or re.fullmatch(r"\d{4}-\d\d-\d\d", str(end.value)) is None:
+        return end
+    first = datetime.combine(date.fromisoformat(day[0]), time(), now.tzinfo)
+    said = reading.text[max(end.span[0] - len("the "), 0) : end.span[1]]
+    days = [one.value for one in find_mentions(said, now=first) if one.kind == "date"]
+    return replace(end, value=days[0].isoformat()) if len(days) == 1 else end

@@ -1,8 +1,8 @@
 """Slots: what an instruction may fill in the input of an endpoint, with the words by which each is recognised.
 
 Sections of `data/words.txt`: `roles` are words of field names by what they stand for, `from` and `to` those of the two
-ends of a range, `units` name units of time and money, `synonyms` are groups of words for the same choice, `flags` are
-words of a boolean's name that say nothing about its subject.
+ends of a range, `units` name units of time and money, `synonyms` are groups of words for the same choice, `opposites`
+are pairs, `flags` are words of the name of a boolean that say nothing about its subject.
 """
 
 from __future__ import annotations
@@ -32,6 +32,13 @@ _MOST_HINTS: Final = 12
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
+@lru_cache(maxsize=8192)
+def root(word: str) -> str:
+    """Return what the forms of a word share; those of short words too: name and names."""
+    short = stem(word).rstrip("e")
+    return short if len(short) > 2 else stem(word)
+
+
 @cache
 def _sections(name: str) -> dict[str, str]:
     data = pkgutil.get_data("bespeak.agent.arguments", f"data/{name}")
@@ -50,7 +57,7 @@ def listed(section: str, file: str = "words.txt") -> frozenset[str]:
 @cache
 def stemmed(section: str) -> frozenset[str]:
     """Return the stems of the words of a section."""
-    return frozenset(map(stem, listed(section)))
+    return frozenset(map(root, listed(section)))
 
 
 @cache
@@ -60,15 +67,15 @@ def word_roles(section: str = "roles") -> Mapping[str, tuple[str, ...]]:
     for line in _sections("words.txt")[section].strip().splitlines():
         role, _, words = line.partition(": ")
         for word in words.split():
-            found[stem(word)] = (*found.get(stem(word), ()), role)
+            found[root(word)] = (*found.get(root(word), ()), role)
     return found
 
 
 @cache
-def _synonyms() -> Mapping[str, frozenset[str]]:
+def _synonyms(section: str = "synonyms") -> Mapping[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
-    for line in _sections("words.txt")["synonyms"].strip().splitlines():
-        group = frozenset(map(stem, line.split()))
+    for line in _sections("words.txt")[section].strip().splitlines():
+        group = frozenset(map(root, line.split()))
         for word in group:
             found[word] = found.get(word, frozenset()) | group
     return found
@@ -76,7 +83,7 @@ def _synonyms() -> Mapping[str, frozenset[str]]:
 
 @cache
 def _things() -> Mapping[str, tuple[int, ...]]:
-    return {stem(word): groups for word, groups in THINGS.items()}
+    return {root(word): groups for word, groups in THINGS.items()}
 
 
 @lru_cache(maxsize=512)
@@ -89,7 +96,7 @@ def related(words: frozenset[str]) -> frozenset[str]:
 
 def stems(text: str) -> list[str]:
     """Return the stems of the words of a text or a name."""
-    return [stem(word) for word in _WORD.findall(apart(text[:1_000]))]
+    return [root(word) for word in _WORD.findall(apart(text[:1_000]))]
 
 
 def similar(one: str, other: str) -> bool:
@@ -179,14 +186,15 @@ def _slots(key: bytes) -> tuple[Slot, ...]:
 
 
 def _paired(slots: list[Slot]) -> Iterable[Slot]:
-    """Turn the ends round where a stay begins with an arrival: a journey ends with it."""
-    ends = [
-        "arriv" if "arriv" in slot.name.lower() else "depart" if "depart" in slot.name.lower() else "" for slot in slots
-    ]
+    """Turn the ends round where a stay begins with an arrival: a journey ends with it. A place alone is not an end."""
+    texts = {slot.edge for slot in slots if slot.family == "text"}
+    ends = [next((end for end in ("arriv", "depart") if end in slot.name.lower()), "") for slot in slots]
     stays = "arriv" in ends and "depart" in ends[ends.index("arriv") :]
-    for place, slot in enumerate(slots):
-        is_end = "arriv" in ends and ends[place] and ends.index(ends[place]) == place
-        yield replace(slot, edge="from" if (ends[place] == "arriv") == stays else "to") if is_end else slot
+    for slot, end in zip(slots, ends, strict=True):
+        if "arriv" in ends and end and slot.name == slots[ends.index(end)].name:
+            yield replace(slot, edge="from" if (end == "arriv") == stays else "to")
+        else:
+            yield slot if slot.family != "text" or {"from", "to"} <= texts else replace(slot, edge="")
 
 
 def _slot(path: tuple[str, ...], view: SchemaView, required: bool, hints: Mapping[str, Any], most: int) -> Slot:
@@ -369,9 +377,15 @@ def _flag_phrases(own: tuple[str, ...]) -> tuple[Phrase, ...]:
         words = own[-1:]
     truth = not negative
     parts = [word for word in words if len(word) > 2] if len(words) > 1 else []
-    others = [other for word in words for other in sorted(_synonyms().get(word, frozenset()) - set(words))]
+    told = [
+        (word, value)
+        for section, names, value in (("synonyms", words, truth), ("opposites", own, not truth))
+        for name in names
+        for word in sorted(_synonyms(section).get(name, ()))
+        if word not in own
+    ]
     return (
         Phrase(words, truth, "exact"),
         *(Phrase((word,), truth, "head" if word == words[-1] else "part") for word in parts),
-        *(Phrase((other,), truth, "synonym") for other in others),
+        *(Phrase((word,), value, "synonym") for word, value in told),
     )

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import math
 import pkgutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from bespeak.agent.arguments.candidates import Candidate, Reading, Token, name_class
 from bespeak.agent.arguments.slots import Slot, listed, similar, stemmed, word_roles
@@ -20,6 +20,8 @@ from bespeak.text.language.lexicon import lexicon
 
 _GROUPS: Final = {"date": "when", "time": "when", "datetime": "when"}
 _WINDOW: Final = 4
+_POSSESSIVES: Final = frozenset({"my", "our", "his", "her", "their"})
+_CLOSED: Final = frozenset({"date", "time", "datetime", "money"})  # what stands before such a value belongs to it
 _MEASURED: Final = frozenset({"date", "time", "datetime", "money", "duration", "number"})
 
 
@@ -35,17 +37,74 @@ def weights() -> Mapping[str, float]:
 def kind_of(candidate: Candidate, slot: Slot) -> str:
     """Return the kind of a pair, for which the weights are calibrated."""
     if candidate.kind in ("choice", "flag"):
-        return f"{candidate.kind}:{candidate.match}"
+        return candidate.kind
     return f"text:{candidate.kind}" if slot.family == "text" else slot.family
 
 
-def probability(features: Iterator[str], table: Mapping[str, float], kind: str) -> float:
-    """Return the probability that features with these weights belong to a right pair of this kind."""
-    total = sum(table.get(feature, 0.0) for feature in features)
-    total = table.get(f"calibration={kind}|slope", 1.0) * total + table.get(f"calibration={kind}|shift", 0.0)
-    return 1.0 / (1.0 + math.exp(-max(min(total, 30.0), -30.0)))
+class Pair(NamedTuple):
+    """A candidate in a slot, with the probability that it is right."""
+
+    candidate: Candidate
+    slot: int
+    value: Any
+    fault: str
+    kind: str  # that for which the weights are calibrated
+    features: list[str]
+    doubt: float  # a factor of the probability
+    confidence: float = 0.0
 
 
+def weigh(pairs: Sequence[Pair], slots: Sequence[Slot], table: Mapping[str, float]) -> list[Pair]:
+    """Return the pairs with the probability that each is right, given its rivals."""
+    totals = [sum(table.get(feature, 0.0) for feature in one.features) for one in pairs]
+    found: list[Pair] = []
+    for one, facts in zip(pairs, compare(pairs, slots, totals), strict=True):
+        terms = zip(CALIBRATION, facts, strict=True)
+        total = sum(table.get(f"calibration={one.kind}|{name}", usual) * fact for (name, usual), fact in terms)
+        likely = 1.0 / (1.0 + math.exp(-max(min(total, 30.0), -30.0)))
+        found.append(one._replace(confidence=likely * one.doubt))
+    return found
+
+
+CALIBRATION: Final = (("slope", 1.0), ("shift", 0.0), ("same-slot", 0.0), ("same-text", 0.0))
+"""The fitted factors of each kind of pair for its weights, for one, and for its rivals; and their usual values."""
+_NONE: Final = -20.0
+
+
+def compare(pairs: Sequence[Pair], slots: Sequence[Slot], totals: Sequence[float]) -> list[tuple[float, ...]]:
+    """Return the facts of each pair: its weights, one, and the weights of its best rivals for slot and text."""
+    of_slot: dict[int, list[float]] = defaultdict(lambda: [_NONE, _NONE])
+    of_token: dict[int, dict[int, float]] = defaultdict(dict)
+    for one, total in zip(pairs, totals, strict=True):
+        of_slot[one.slot] = sorted((*of_slot[one.slot], total))[1:]
+        for token in _claimed(one, slots):
+            of_token[token][one.slot] = max(total, of_token[token].get(one.slot, _NONE))
+    # A moment has a date and a time, an amount a currency: such text is shared.
+    kinds = ("datetime", "money")
+    shared = {at for one in pairs if one.candidate.kind in kinds for at in _claimed(one, slots)}
+    found: list[tuple[float, ...]] = []
+    for one, total in zip(pairs, totals, strict=True):
+        second, best = of_slot[one.slot]
+        same = _NONE if slots[one.slot].many else second if total == best else best
+        family = slots[one.slot].family
+        others = [
+            rival
+            for at in _claimed(one, slots)
+            for slot, rival in of_token[at].items()
+            if slot != one.slot and (at not in shared or slots[slot].family == family)
+        ]
+        rivals = (same, max(others, default=_NONE))
+        found.append((total, 1.0, *(math.log1p(math.exp(min(rival, 30.0))) for rival in rivals)))
+    return found
+
+
+def _claimed(pair: Pair, slots: Sequence[Slot]) -> range:
+    """Return the tokens that a pair takes from other slots; flags share theirs."""
+    one = pair.candidate
+    return range(one.first, one.last) if slots[pair.slot].family != "flag" else range(0)
+
+
+_Name = tuple[frozenset[str], frozenset[str]]  # the telling words of the name of a slot, and all of them
 _Fact = tuple[object, str]
 """A feature and whether it holds."""
 
@@ -61,7 +120,9 @@ class Weighing:
         self._of_slot = Counter(index for index, _ in {(one.slot, repr(one.value)) for one in bound})
         self._families = Counter(slot.family for slot in slots)
         self._roles = Counter(role for slot in slots for role in slot.roles[:2])
-        self._names = [frozenset(slot.words) - stemmed("generic") or frozenset(slot.words) for slot in slots]
+        self._first = {role: slot for slot in reversed(slots) for role in slot.roles[:1]}
+        whole = [frozenset(slot.words) for slot in slots]
+        self._names = [(name - stemmed("generic") or name, name) for name in whole]
         self._claims = {
             at for one in bound if one.kind == "choice" and one.match in ("exact", "synonym", "hint")
             for at in range(one.first, one.last)
@@ -79,6 +140,7 @@ class Weighing:
         if place not in self._places:
             self._places[place] = _Around(self._reading, *place, self._own, self._names)
         near, group = self._places[place], _GROUPS.get(slot.family, slot.family)
+        is_named = number in near.left_hits or self._is_named(near, number)
         facts = [
             (True, f"is={slot.family}|{kind}"),
             (candidate.match == "hint", "hint"),
@@ -96,9 +158,10 @@ class Weighing:
             facts += [(True, f"p={near.before}~{role}") for role in slot.hinted[:2]]
             facts += [
                 (True, f"kind={kind}|{main}"),
-                (True, f"e={slot.edge}|{near.before}"),
+                (near.title and group == "text", f"title-fits={not set(slot.roles).isdisjoint(near.title)}"),
+                (slot.edge, f"e={slot.edge}|{near.before}"),
                 (candidate.edge or slot.edge, f"edge={candidate.edge}|{slot.edge}"),
-                (slot.edge and slot.edge != candidate.edge and near.leans, f"leans={near.leans}|{slot.edge}"),
+                (slot.edge and not is_named and near.leans, f"leans={near.leans}|{slot.edge}"),
             ]
             if kind in ("email", "url", "phone"):
                 facts += [
@@ -112,10 +175,9 @@ class Weighing:
                 ordered = self._order.get(id(candidate), 0) == self._rank[number]
                 facts += [
                     (True, f"only={same == 1}|{fields == 1}"),
-                    (fields > 1 and same > 1, f"order={ordered}"),
+                    (fields > 1, f"order={ordered}|{same > 1}"),
                     *(self._number(candidate, slot, near) if group == "number" else ()),
                 ]
-        yield group
         for holds, name in facts:
             if holds:
                 yield f"{group}:{name}"
@@ -125,33 +187,30 @@ class Weighing:
         slot, near = self._slots[number], self._places.get((candidate.first, candidate.last))
         if near is None or not slot.edge or candidate.kind not in ("date", "time", "datetime"):
             return False
-        words = near.left[1:2] if near.left[:1] and near.left[0] in ("on", "at", "by", "for") else near.left[:1]
-        said = next((edge for edge in ("from", "to") if words and words[0] in stemmed(edge)), candidate.edge)
-        return said not in ("", slot.edge)
+        word = next((word for word in near.left[:2] if word not in ("on", "at", "by", "for")), "")
+        said = next((edge for edge in ("from", "to") if word in stemmed(edge)), candidate.edge)
+        return said not in ("", slot.edge) and not any(similar(word, own) for own in slot.words)
 
     def _names_near(self, near: _Around, number: int, slot: Slot) -> Iterator[_Fact]:
         """Yield where the name of the slot, or that of another one, stands."""
         bare = number not in near.left_hits and number not in near.right_hits
-        for side, hits, words in (("left", near.left_hits, near.left[:3]), ("right", near.right_hits, near.right[:2])):
+        yield bare and self._is_named(near, number), "syn"
+        for side, hits, words in (("left", near.left_hits, near.left), ("right", near.right_hits, near.right)):
             yield number in hits, f"{side}={hits.get(number)}"
-            if number not in hits and hits:
-                yield True, f"rival-{side if any(hit != 'near' for hit in hits.values()) else 'near-' + side}"
-            yield bare and any(similar(word, name) for word in words for name in self._names[number]), f"{side}-syn"
+            yield number not in hits and any(hit != "near" for hit in hits.values()), f"rival-{side}"
             yield bare and not slot.said.isdisjoint(words[:2]), f"{side}-said"
+
+    def _is_named(self, near: _Around, number: int) -> bool:
+        return any(similar(word, name) for word in near.left[:3] for name in self._names[number][0])
 
     def _choice(self, candidate: Candidate, slot: Slot, near: _Around) -> Iterator[_Fact]:
         words = [token.stem for token in self._tokens[candidate.first : candidate.last]]
         match = candidate.match
-        yield True, f"match={match}"
         yield any(word in self._own for word in words), f"own|{match}"
         yield all(word not in slot.said for word in words), "unsaid"
         yield candidate.first == 0 or words[0] in stemmed("verbs"), "verb"
         if slot.family == "flag":
-            yield True, f"{candidate.value}|{match}"
-            yield True, "asks" if near.asks else "tells"
             return
-        plain = str(candidate.value).lower().replace("_", " ").replace("-", " ")
-        yield " ".join(near.words) != plain, f"inflected|{match}"
         yield True, f"values={min(self._of_slot[candidate.slot], 3)}"
         yield True, f"words={min(len(words), 2)}"
         yield near.before in ("not", "no", "without"), "denied"
@@ -164,9 +223,7 @@ class Weighing:
         main = roles[0] if roles else "none"
         yield unit, "unit" if unit in slot.units else "other-unit" if slot.units else "free-unit"
         yield unit and (unit in slot.said or unit in slot.words), "unit-said"
-        shared = [role for role in roles if role in near.head]
-        yield near.head, f"head={shared[0]}" if shared else f"head-other={main}"
-        yield not near.head, f"bare|{main}"
+        shared = not set(roles).isdisjoint(near.head)
         yield isinstance(candidate.value, int) and candidate.value > 1_000, f"large|{main}"
         yield near.own_after, "own-after"
         yield near.right and not near.right_hits and not shared, f"counts-other|{bool(near.head)}"
@@ -174,13 +231,12 @@ class Weighing:
 
     def _text(self, candidate: Candidate, slot: Slot, near: _Around, main: str) -> Iterator[_Fact]:
         tokens, kind = self._tokens[candidate.first : candidate.last], candidate.kind
-        size, said = len(tokens), {token.stem for token in tokens}
+        size, said = sum(token.is_word for token in tokens), {token.stem for token in tokens}
         capital = tokens[0].text[:1].isupper() and tokens[0].is_word
         owned = sum(token.stem in self._own for token in tokens)
         alone = self._families["text"] == 1
         measured = not _MEASURED.isdisjoint(self._reading.taken[candidate.first : candidate.last])
         yield True, f"size={size if size < 4 else '4+' if size < 7 else '7+'}|{main}"
-        yield True, f"{kind}|p={near.before}"
         yield from self._shape(tokens, slot, main, capital)
         yield candidate.part, "part"
         yield kind in ("name", "quoted"), f"names={min(self._names_said, 3)}|{alone}"
@@ -189,9 +245,9 @@ class Weighing:
         yield not self._claims.isdisjoint(range(candidate.first, candidate.last)), "claimed"
         yield not slot.said.isdisjoint(said), "said"
         yield not said.isdisjoint(slot.words), "named"
-        yield near.own_after, f"own-after|{main}"
-        yield near.verb, f"v={near.verb}|{main}"
+        yield near.own_after, "own-after"
         yield True, f"only={alone}|{self._roles[main] < 2}"
+        yield self._roles[main] > 1, f"first={self._first.get(main) is slot}|{slot.edge}"
         yield True, f"end={near.ends}|{kind}"
 
     def _shape(self, tokens: list[Token], slot: Slot, main: str, capital: bool) -> Iterator[_Fact]:
@@ -200,7 +256,6 @@ class Weighing:
         shape = f"known={known}" if known else "capital" if capital else "lower" if self._capitals else "small"
         yield True, f"{shape}|{main}"
         if known:
-            yield from ((True, f"{shape}~{role}") for role in slot.hinted[:2])
             fits = known in slot.roles or known in slot.hinted
             yield True, "known-fits" if fits else f"known-other|{self._roles[known] > 0}"
         if not capital and tokens[0].is_word:
@@ -219,22 +274,24 @@ def _next(seen: Counter[str], group: str) -> int:
 class _Around:
     """What stands before and behind a candidate."""
 
-    def __init__(
-        self, reading: Reading, first: int, last: int, own: frozenset[str], names: Sequence[frozenset[str]]
-    ) -> None:
+    def __init__(self, reading: Reading, first: int, last: int, own: frozenset[str], names: Sequence[_Name]) -> None:
         tokens, taken = reading.tokens, reading.taken
         fillers = listed("fillers")
         at = first - 1
-        while at >= 0 and first - at < 4 and tokens[at].lower in fillers:
-            at -= 1
+        while at >= 0 and first - at < 4 and (tokens[at].lower in fillers or taken[at] == "choice"):
+            at -= 1  # find a white lamp
+        self.title = word_roles().get(tokens[at].stem, ()) if at >= 0 else ()  # of the word before: doctor Martinez
+        if at > 0 and tokens[at].is_word and tokens[at - 1].lower in _POSSESSIVES and not taken[at]:
+            at = max(at - 2, 0)  # to my son Leo
         self.before = _class(tokens[at], own) if at >= 0 else "^"
         self.after = _class(tokens[last], own) if last < len(tokens) else "$"
+        if self.after in ("w", "VERB", "OWN") and tokens[last].text[0].isupper():
+            self.after = "CAPITAL"
         self.ends = last >= len(tokens) or tokens[last].text in ".,;!?"
         self.words = tuple(token.lower for token in tokens[first:last])
-        self.asks = bool(tokens) and tokens[0].lower in listed("asks")
         self.left: list[str] = []
         for place in range(first - 1, max(first - 1 - 2 * _WINDOW, -1), -1):
-            if tokens[place].text in ".;!?" or len(self.left) >= _WINDOW:
+            if tokens[place].text in ".;!?" or len(self.left) >= _WINDOW or taken[place] in _CLOSED:
                 break
             if not self.left and place and taken[place - 1] == "number" and tokens[place].is_word and not taken[place]:
                 break  # in "1 room, 3 stars" the room belongs to the number before it
@@ -250,7 +307,6 @@ class _Around:
         self.right_hits = _hits(self.right[:2], names)
         self.own_after = bool(self.right) and self.right[0] in own
         self.head = next((roles for word in self.right[:2] if (roles := word_roles().get(word, ()))), ())
-        self.verb = next((word for word in self.left[:3] if word in stemmed("verbs")), "")
         self.leans = next((edge for word in self.left[:3] for edge in ("from", "to") if word in stemmed(edge)), "")
 
 
@@ -263,16 +319,18 @@ def _class(token: Token, own: frozenset[str]) -> str:
         return token.lower if token.lower in ("and", "or", "that", "because", "is") else "STOP"
     if token.stem in own:
         return "OWN"
+    if token.lower in listed("generic"):
+        return token.lower
     return "VERB" if token.lower in listed("verbs") else "w"
 
 
-def _hits(words: list[str], names: Sequence[frozenset[str]]) -> dict[int, str]:
+def _hits(words: list[str], names: Sequence[_Name]) -> dict[int, str]:
     """Return how near the name of each slot stands: adj for all of it or its nearest word, near for some of it."""
     found: dict[int, str] = {}
     present = set(words)
-    for number, name in enumerate(names):
+    for number, (name, whole) in enumerate(names):
         shared = name & present
         if shared:
-            adjacent = words[0] in name
+            adjacent = words[0] in whole
             found[number] = ("adj-full" if len(shared) > 1 or len(name) == 1 else "adj") if adjacent else "near"
     return found

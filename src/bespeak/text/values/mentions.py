@@ -29,6 +29,7 @@ _FILE: Final = (
     r"(?:\.[\w-]{1,40}){0,4}\.(?:pdf|csv|tsv|json|ya?ml|toml|xml|html?|md|txt|log|docx?|xlsx?|pptx?|odt|png|jpe?g|gif|svg|"
     r"webp|mp[34]|wav|mov|zip|tar|gz|tgz|py|js|ts|java|go|rs|c|h|cpp|sh|sql|parquet|ipynb|agis|conf|cfg|ini|env)"
 )
+_SUFFIX: Final = r"[0-9A-Za-z.]{0,30}(?<!\.)"
 _URL: Final = r"[^\s<>\"'`{}]{0,2000}[^\s<>\"'`{}.,;:!?)\]]"
 _ROWS: Final[tuple[tuple[Kind, str, float, str], ...]] = (  # what a text must contain, and the certainty of a match
     ("quoted", '"', 1.0, r'"(?P<v>[^"\n]{1,500})"'),
@@ -48,12 +49,7 @@ _ROWS: Final[tuple[tuple[Kind, str, float, str], ...]] = (  # what a text must c
     ("identifier", "-", 1.0, r"\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b"),
     ("identifier", "#", 0.95, r"(?<![\w#&])#(?P<v>[A-Za-z]{0,8}-?\d{1,12})(?![\w-])"),
     ("version", "v", 0.95, r"(?<![\w.])v(?P<v>\d{1,6}(?:\.\d{1,6}){0,3}(?:-[0-9A-Za-z.]{1,30})?(?<!\.))(?![\w-])"),
-    (
-        "version",
-        ".",
-        0.7,
-        r"(?<![\w.,-])\d{1,6}(?:\.\d{1,6}){2,3}(?:-[A-Za-z][0-9A-Za-z.]{0,30}(?<!\.))?(?![\w,-]|\.\d)",
-    ),
+    ("version", ".", 0.7, rf"(?<![\w.,-])\d{{1,6}}(?:\.\d{{1,6}}){{2,3}}(?:-[A-Za-z]{_SUFFIX})?(?![\w,-]|\.\d)"),
     ("phone", "+", 0.95, r"(?<![\w+])\+[1-9](?:\d{0,3}(?:[ ().-]{1,2}\d{1,8}){1,6}|\d{7,14})(?!\w)"),
     ("phone", "", 0.9, r"(?<![\w.,+/-])(?:\(\d{3}\) ?|\d{3}[-.])\d{3}[-.]\d{4}(?![\w-])"),
     ("phone", "0", 0.7, r"(?<![\w.,+:/-])(?:\(0\d{1,5}\)|0\d{2,5})[ /-]\d{3,8}(?:[ -]\d{2,6}){0,3}(?![\w:/-])"),

@@ -21,12 +21,15 @@ from bespeak.text.values.numbers import (
     month_length,
     read_amount,
     read_number,
-)  # fmt: skip
+)
 
 _MONTHS: Final = {word: int(number) for word, number in names("months").items()}
 _WEEKDAYS: Final = {word: int(number) for word, number in names("weekdays").items()}
 _HOMONYMS: Final = word_set("may march mar sat sun wed mon fri dec jan")  # words with other meanings
-_DAYS: Final = {"today": 0, "tonight": 0, "tomorrow": 1, "tmrw": 1, "yesterday": -1}
+_DAYS: Final = {
+    "today": 0, "tonight": 0, "tomorrow": 1, "tmrw": 1, "yesterday": -1, "day after tomorrow": 2,
+    "day before yesterday": -2,
+}  # fmt: skip
 _PARTS: Final = {"morning": (6, 12), "afternoon": (12, 18), "evening": (18, 22), "night": (20, 23)}
 _HOURS: Final = {"noon": time(12), "midday": time(12), "midnight": time(0)}
 _HOLIDAYS: Final = {
@@ -97,9 +100,8 @@ class Times:
             return self._move(count.start, end + 1, count, -1 if words[end] == "ago" else 1)
         if words[end] == "from" and words[end + 1] in ("now", "today"):
             return self._move(count.start, end + 2, count, 1)
-        is_length = (
-            count.is_small or count.unit == "night" or self._before(count.start) == "for"
-        )  # for 2 weeks from Friday
+        # for 2 weeks from Friday
+        is_length = count.is_small or count.unit == "night" or self._before(count.start) == "for"
         is_moved = words[end] in ("from", "after", "before") and not is_length
         base = self._read_day(self._skip_the(end + 1)) if is_moved else None
         if base is None or base.day is None:
@@ -151,9 +153,8 @@ class Times:
 
     def _join(self, day: Reading, clock: Reading, start: int, end: int) -> Reading:
         whole = replace(clock, start=start, end=end, certainty=min(day.certainty, clock.certainty))
-        parts = [
-            replace(one, kind="datetime", day=day.day, unit=clock.unit or day.unit) for one in clock.ends or (whole,)
-        ]
+        unit = clock.unit or day.unit
+        parts = [replace(one, kind="datetime", day=day.day, unit=unit) for one in clock.ends or (whole,)]
         return replace(whole, ends=(parts[0], parts[1])) if clock.ends else parts[0]
 
     def _take_part(self, reading: Reading) -> None:
@@ -230,11 +231,8 @@ class Times:
 
     def _is_time(self, at: int, end: int, *, is_time: bool) -> bool:
         words, behind = self.words, self.words[end : end + 2]
-        if (
-            words[end] == "tonight"
-            or behind == ["at", "night"]
-            or (behind == ["in", "the"] and words[end + 2] in _PARTS)
-        ):
+        is_part = behind == ["at", "night"] or (behind == ["in", "the"] and words[end + 2] in _PARTS)
+        if words[end] == "tonight" or is_part:
             return words[at].isalnum()
         is_hyphen = words[end] == "-" and self.tokens.joins(end) and not words[end + 1][:1].isdecimal()  # 5-star
         return is_time and self._closes(end) and not is_hyphen
@@ -260,18 +258,14 @@ class Times:
 
     def _read_day(self, at: int) -> Reading | None:
         word = self.words[at]
-        if word in _DAYS:
-            day = self.today + timedelta(_DAYS[word])
-            return replace(_day(at, at + 1, day), unit="evening" if word == "tonight" else "")
+        said = " ".join(self.words[at : at + 3]) if word == "day" else word
+        if said in _DAYS:
+            day = _day(at, at + 1 + said.count(" "), self.today + timedelta(_DAYS[said]))
+            return replace(day, unit="evening" if word == "tonight" else "")
         if word[:1].isdecimal() or word in ORDINALS or word in ("twenty", "thirty"):
             return self._read_figured(at) or self._read_numbered(at)
         reader = _READERS.get(word)
         return reader and reader(self, at)
-
-    def _read_after(self, at: int) -> Reading | None:
-        """Read day after tomorrow, day before yesterday."""
-        days = {("after", "tomorrow"): 2, ("before", "yesterday"): -2}.get((self.words[at + 1], self.words[at + 2]))
-        return _day(at, at + 3, self.today + timedelta(days)) if days else None
 
     def _read_holiday(self, at: int) -> Reading | None:
         found = next((count for count in (3, 2, 1) if tuple(self.words[at : at + count]) in _HOLIDAYS), 0)
@@ -443,9 +437,7 @@ class Times:
 
     def _read_in(self, at: int) -> Reading | None:
         """Read in two hours."""
-        words = self.words
-        place = at + 1 + (words[at + 1] in ("about", "around", "exactly"))
-        count = read_amount(self.tokens, place)
+        count = read_amount(self.tokens, at + 1 + (self.words[at + 1] in ("about", "around", "exactly")))
         return self._move(at, count.end, count, 1) if count is not None and count.kind == "duration" else None
 
     def _move(self, start: int, end: int, count: Reading, sign: int) -> Reading:
@@ -603,7 +595,6 @@ _READERS: Final[dict[str, Callable[[Times, int], Reading | None]]] = {
     **dict.fromkeys(_PLACES, Times._read_place),
     **dict.fromkeys((name[0] for name in _HOLIDAYS), Times._read_holiday),
     "weekend": lambda times, at: _period(at, at + 1, times._period("weekend", 0), 0.7, "weekend"),
-    "day": Times._read_after,
     "in": Times._read_in,
 }
-STARTS: Final = frozenset((*_READERS, *_DAYS, *_HOURS, *ORDINALS, "half", "quarter"))
+STARTS: Final = frozenset((*_READERS, *_DAYS, *_HOURS, *ORDINALS, "day", "half", "quarter"))
