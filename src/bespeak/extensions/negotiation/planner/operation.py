@@ -185,6 +185,15 @@ class OutputRows:
         return self.dotted or f"{plural(self.nouns[0])}".replace("_", " ")
 
     @cached_property
+    def keys(self) -> list[PlanField]:
+        """Columns that tell one element from the others."""
+        return [field for field in self.fields if field.tells & set(self.nouns)]
+
+    @cached_property
+    def ids(self) -> list[PlanField]:
+        return [field for field in self.keys if field.identifies & set(self.nouns)]
+
+    @cached_property
     def is_restricted(self) -> bool:
         return any(field.name.lower() in STATES and field.facts.constant is not MISSING for field in self.fields)
 
@@ -216,6 +225,11 @@ class PlanOperation:
     @cached_property
     def required(self) -> tuple[PlanField, ...]:
         return tuple(field for field in self.inputs if field.required)
+
+    @cached_property
+    def asked_for(self) -> frozenset[NounReading]:
+        """What its required inputs may mean."""
+        return frozenset[NounReading]().union(*(field.meanings for field in self.required))
 
     @cached_property
     def pages(self) -> Paging | None:

@@ -412,7 +412,7 @@ class _PlanAttempt:
         exhausted: Exhausted | None = None
         try:
             for depth in _DEPTHS:
-                self._depth = min(depth, self._most_steps)
+                self._depth = self._search.depth = min(depth, self._most_steps)
                 self._misses = {}
                 for draft in self._drafts():
                     self._consider(draft)

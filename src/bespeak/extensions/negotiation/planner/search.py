@@ -50,8 +50,23 @@ class Exhausted(Exception):
         self.by_clock = by_clock
 
 
-PlanScope = tuple[tuple[PlanField, Value], ...]
-"""The values at hand: those given, and the columns of a row if calls are made for each row."""
+class PlanScope:
+    """The values at hand: those given, and the columns of a row if calls are made for each row."""
+
+    def __init__(self, values: Iterable[tuple[PlanField, Value]]) -> None:
+        self.values = tuple(values)
+        self._places: dict[object, list[int]] = {}  # places of values by all that a need may find them by
+        for place, (field, _) in enumerate(self.values):
+            for name in (*field.attributes, field.stems, field.comparison):
+                self._places.setdefault(name, []).append(place)
+
+    def near(self, need: PlanField, *, is_searched: bool) -> list[tuple[PlanField, Value]]:
+        """Return the values that may be what is needed; whatever is left out cannot be."""
+        if is_searched or need.term in SORTS:
+            return list(self.values)
+        names = (*need.attributes, need.stems, *([need.comparison] if need.comparison else []))
+        places = {place for name in names for place in self._places.get(name, ())}
+        return [self.values[place] for place in sorted(places)]
 
 
 class PlanSearch:
@@ -62,15 +77,16 @@ class PlanSearch:
     ) -> None:
         self.index = index
         self.wish = wish
-        self.given: PlanScope = tuple((field, Given(field)) for field in wish.givens)
+        self.given = PlanScope((field, Given(field)) for field in wish.givens)
         self._usable = usable
         self.left = expansions
+        self.depth = 0  # longest chain of calls that is tried at the moment
         self._asked = 0
         self._stop = stop
         self._calls: dict[tuple[int, tuple[tuple[str, int], ...]], PlannedCall] = {}
         self._values: list[Value] = []
         self._memo: dict[Any, list[Option]] = {}
-        self._providers: dict[PlanField, list[tuple[float, PlanOperation, PlanField]]] = {}
+        self._providers: dict[Any, list[tuple[float, PlanOperation, PlanField]]] = {}
         self._may: dict[int, bool] = {}
         self._rows: dict[OutputRows, PlanScope] = {}
         self._named: dict[int, int] = {}
@@ -78,8 +94,8 @@ class PlanSearch:
     def row_scope(self, rows: OutputRows) -> PlanScope:
         """Return the scope of calls that are made for each row: its columns before what is given."""
         if rows not in self._rows:
-            columns = tuple((field, RowValue(field)) for field in rows.fields if not field.inner)
-            self._rows[rows] = (*columns, *self.given)
+            columns = [(field, RowValue(field)) for field in rows.fields if not field.inner]
+            self._rows[rows] = PlanScope([*columns, *self.given.values])
         return self._rows[rows]
 
     def spend(self, compared: int = 0) -> None:
@@ -102,8 +118,9 @@ class PlanSearch:
 
     def providers(self, need: PlanField) -> list[tuple[float, PlanOperation, PlanField]]:
         """Return the operations that yield a value, best first; those that change something never do."""
-        if need in self._providers:
-            return self._providers[need]
+        asked = need.readings, need.facts.kind, need.facts.format, need.facts.values, need.is_wanted, need.path[-2:]
+        if asked in self._providers:
+            return self._providers[asked]
         found: dict[tuple[int, str], tuple[float, PlanOperation, PlanField]] = {}
         for reading in alternatives(need, self.index.vocabulary):
             for operation, field in self.index.yielding.get(reading, ()):
@@ -114,8 +131,8 @@ class PlanSearch:
                 score = self.score(need, field)
                 if score:
                     found[key] = score, operation, field
-        self._providers[need] = sorted(found.values(), key=lambda one: self._order(need, *one))[:_PROVIDERS]
-        return self._providers[need]
+        self._providers[asked] = sorted(found.values(), key=lambda one: self._order(need, *one))[:_PROVIDERS]
+        return self._providers[asked]
 
     def _order(
         self, need: PlanField, score: float, operation: PlanOperation, field: PlanField
@@ -156,7 +173,10 @@ class PlanSearch:
         vocabulary = self.index.vocabulary
         for score, operation, field in self.providers(need):
             # An operation that needs what it should give is of no use.
-            if field.lists > 1 or any(likeness(need, one, vocabulary) == 1.0 for one in operation.required):
+            is_echo = not need.meanings.isdisjoint(operation.asked_for) and any(
+                likeness(need, one, vocabulary) == 1.0 for one in operation.required
+            )
+            if field.lists > 1 or is_echo:
                 continue
             self.spend()
             about = f"{need.text} from {operation.number} {field.text}"
@@ -207,7 +227,8 @@ class PlanSearch:
         if key in self._memo:
             return self._memo[key]
         found: list[tuple[float, bool, Option]] = []
-        for field, value in scope:
+        is_searched = searched is not None and need.term in SEARCHES
+        for field, value in scope.near(need, is_searched=is_searched):
             score = self._sent(need, field, searched)
             if score >= _CLOSE * 0.9:
                 about = f"{need.text} of {searched.number if searched else ''} is {field.text}"
@@ -285,7 +306,8 @@ class PlanSearch:
             values = [id(option.value) for option in chosen if not isinstance(option.value, Fixed)]
             if len(set(values)) == len(values):
                 found.append(self._filled(operation, bound, scope))
-                found += self._related(operation, bound, found[-1], scope, depth)
+                if depth >= self.depth - 1:  # a call for what is wanted, not one that supplies another
+                    found += self._related(operation, bound, found[-1], scope, depth)
         return self._best(found)
 
     def _filled(self, operation: PlanOperation, bound: list[tuple[PlanField, Option]], scope: PlanScope) -> Option:
@@ -395,16 +417,15 @@ class PlanSearch:
         self, rows: OutputRows, field: PlanField, scope: PlanScope, depth: int
     ) -> list[tuple[PlanField, Option, float]]:
         """Return a column that identifies a row with the value to compare it with, ids first."""
-        for column in rows.fields:
-            if column is field or not column.tells & set(rows.nouns):
+        for column in rows.keys:
+            if column is field:
                 continue
             for option in self.at_hand(column, scope):
                 if isinstance(option.value, RowValue) and any(one.attribute in SHARED for one in column.readings):
                     continue
                 if option.quality >= (_SAME if column.identifies else _CLOSE):
                     return [(column, option, 0.97 if column.identifies else 0.93)]
-        own = [column for column in rows.fields if column.identifies & set(rows.nouns)]
-        for column in own[:1]:
+        for column in rows.ids[:1]:
             if column is not field and depth > 0:
                 return [(column, option, 0.97) for option in self.value(column, scope, depth - 1)[:1]]
         return []
