@@ -169,7 +169,10 @@ def read_wish(proposal: Endpoint, vocabulary: ServiceNouns, *, is_part: bool = F
     givens = tuple(_owned(field, resource, vocabulary, also) for field in taken)
     known = PathResource(resource.segments, noun, _known(resource.parent, vocabulary), resource.view, resource.owners)
     reads = is_reading(proposal.method)
-    outputs = tuple(replace(one, is_wanted=True) for one in read_outputs(yields, known, vocabulary, is_listing=reads))
+    outputs = tuple(
+        replace(one, is_wanted=True, readings=_renamed(one.readings, resource.noun, noun))
+        for one in read_outputs(yields, known, vocabulary, is_listing=reads)
+    )
     tables = tuple(
         _table(field, outputs, noun, vocabulary)
         for field in outputs
@@ -184,6 +187,14 @@ def read_wish(proposal: Endpoint, vocabulary: ServiceNouns, *, is_part: bool = F
     return Wish(proposal, resource, noun, givens, singles, tables, said, must, unknown, part)
 
 
+def _renamed(readings: tuple[NounReading, ...], said: str, noun: str) -> tuple[NounReading, ...]:
+    """Add what readings mean if what a proposal calls by one name has a longer one here."""
+    parts = tuple(said.split("_"))
+    tails = {join(parts[at:]) for at in range(len(parts))} if noun != said else set()
+    more = (NounReading(noun, one.attribute) for one in readings if one.noun in tails and noun.endswith(f"_{one.noun}"))
+    return tuple(dict.fromkeys((*readings, *more)))
+
+
 def find_noun(proposal: Endpoint, vocabulary: ServiceNouns) -> str:
     """Return what a path deals with, as the service calls it."""
     resource = resource_of(proposal.path, vocabulary.things | vocabulary.nouns)
@@ -195,7 +206,22 @@ def _noun(resource: PathResource, vocabulary: ServiceNouns, *, is_part: bool, re
     if reads:
         nouns = [_begun(one, vocabulary) for one in nouns]
     noun = next((one for one in nouns if one in vocabulary.nouns), resource.noun)
+    if nouns and nouns[0] not in vocabulary.nouns:
+        noun = _longer(nouns[0], nouns[1:], vocabulary) or noun
     return noun if noun in vocabulary.nouns else _begun(noun, vocabulary)
+
+
+def _longer(noun: str, owners: list[str], vocabulary: ServiceNouns) -> str:
+    """Return the longer name of a noun: `account_statement` below accounts, or the only one that ends so; else ''."""
+    parts = tuple(noun.split("_"))
+    for at in range(len(parts)):
+        tail = join(parts[at:])
+        owned = [f"{owner}_{tail}" for owner in owners]
+        found = [one for one in owned if one in vocabulary.resources]
+        found = found or sorted(one for one in vocabulary.resources if one.endswith(f"_{tail}"))
+        if len(found) == 1:
+            return found[0]
+    return ""
 
 
 def _slots(schema: Mapping[str, Any], name: str) -> list[Slot] | Miss:
@@ -214,7 +240,8 @@ def _known(noun: str, vocabulary: ServiceNouns) -> str:
         return noun
     parts = tuple(noun.split("_"))
     tails = [join(parts[at:]) for at in range(1, len(parts))]
-    return next((tail for tail in (*tails, *other_names(noun)) if tail in vocabulary.nouns), noun)
+    found = next((tail for tail in (*tails, *other_names(noun)) if tail in vocabulary.nouns), "")
+    return found or vocabulary.solid.get(noun.replace("_", ""), noun)
 
 
 def _begun(noun: str, vocabulary: ServiceNouns) -> str:

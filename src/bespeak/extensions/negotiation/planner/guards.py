@@ -40,9 +40,10 @@ def judge(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Draft | Miss:
             return Miss(field=field.name, reason=f"No endpoint makes use of the input `{field.name}` for this.")
     literal = _literals(draft)
     covered = literal | _inputs(draft, wish, vocabulary)
+    solid = [{term.replace("_", "") for term in terms} for terms in (literal, covered)]
     for term in wish.must:
-        names = {term, *other_names(term)}
-        if names.isdisjoint(literal if term in wish.below else covered):
+        names = {name.replace("_", "") for name in (term, *other_names(term))}
+        if names.isdisjoint(solid[0] if term in wish.below else solid[1]):
             return Miss(field=wish.endpoint.path, reason=f"Nothing that yields these fields deals with `{term}`.")
     miss = _anchoring(draft, wish)
     if miss is not None:
@@ -54,7 +55,7 @@ def judge(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Draft | Miss:
         *_unsaid(draft, wish, vocabulary),
         *_embedded(draft, wish),
         *_restricted(draft, wish),
-        *_coherence(draft),
+        *_coherence(draft, wish),
         *_detours(draft, wish),
         *_projections(draft),
         *_effects(draft),
@@ -85,6 +86,9 @@ def _literals(draft: Draft) -> set[str]:
     for field, value in draft.outputs:
         if isinstance(value, CallResult | RowValue) and not value.field.identifies:
             found |= _words(value.field) & _words(field)
+    for _, value in draft.singles:
+        if isinstance(value, CallResult) and value.pick is None:
+            found |= {noun_of(stems(name)) for name in value.field.path[:-1]}
     return found
 
 
@@ -149,7 +153,7 @@ def _unsaid(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Iterator[Deci
             continue
         for segment in operation.resource.literals:
             terms = {segment.term, noun_of(segment.stems)} if operation.endpoint.data_class else {segment.term}
-            if terms.isdisjoint(wish.said) and segment.term not in vocabulary.common:
+            if terms.isdisjoint(wish.said) and not vocabulary.is_silent(segment, operation.resource):
                 doubt = f"`{operation.endpoint}` is about `{segment.text}`, which the proposal does not mention."
                 yield Decision(f"unsaid {segment.term}", _UNSAID, 0.0, doubt)
                 break
@@ -188,7 +192,11 @@ def _anchoring(draft: Draft, wish: Wish) -> Miss | None:
     if not any(field.required and field.name in telling for field in wish.givens):
         return None
     # Calls whose rows are chosen by something given or by another row.
-    anchored = {listing.call for listing in draft.listings if listing.filters}
+    filtered = {listing.call for listing in draft.listings if listing.filters}
+    for listing in draft.listings:
+        if not (listing.filters or listing.call.givens & telling):
+            filtered.discard(listing.call)  # another list of it is filtered, this one is not
+    anchored = set(filtered)
     for value in draft.values:
         picked = [match.value for match in matches_of(value)]
         if isinstance(value, CallResult) and any(one.givens & telling or one.is_per_row for one in picked):
@@ -221,7 +229,9 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
         if any(one.about.startswith("via ") and one.doubt for one in listing.decisions):
             continue  # asked already
         is_field = resource.noun == wish.noun and (resource.is_collection or not wish.part)
-        if not own and listing.call is not draft.deed and not is_field:
+        others = (rows for rows in listing.call.operation.lists if ITEM not in rows.path)
+        is_beside = not own and any(resource.noun in rows.nouns for rows in others)  # about all of those rows
+        if not own and listing.call is not draft.deed and (is_beside or not is_field):
             doubt = f"The {listing.rows.text} of `{listing.call.operation.endpoint}` may not be all of them."
             yield Decision(f"embedded {listing.call.number}", _EMBEDDED, 0.0, doubt)
     for field, value in draft.singles:
@@ -230,7 +240,9 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
             if draft.deed is not None and noun == wish.noun and value.call is not draft.deed:
                 doubt = f"`{value.call.operation.endpoint}` shows what the {noun} is before the change."
                 yield Decision(f"before {value.call.number}", _EMBEDDED, 0.0, doubt)
-            if noun != wish.noun and value.call is not draft.deed and value.field.path[:-1]:
+            parts = {noun_of(stems(name)) for name in value.field.path[:-1]}
+            is_part = wish.noun in parts and noun == wish.resource.parent and value.pick is None
+            if noun != wish.noun and value.call is not draft.deed and value.field.path[:-1] and not is_part:
                 doubt = f"`{value.call.operation.endpoint}` knows a {wish.noun} only as a part of a {noun}."
                 yield Decision(f"part {value.call.number}", _EMBEDDED, 0.0, doubt)
 
@@ -245,6 +257,15 @@ def _restricted(draft: Draft, wish: Wish) -> Iterator[Decision]:
             if own and isinstance(one.value, Given) and one.value.field.name in keys:
                 doubt = f"The only element would be the {min(own)} of `{{{one.value.field.name}}}` itself."
                 yield Decision(f"itself {listing.call.number}", _EMBEDDED, 0.0, doubt)
+            known = one.value.field.identifies if isinstance(one.value, CallResult) else one.column.identifies
+            asked = any(one.about.startswith("role ") for one in listing.decisions)
+            if known and one.column.identifies and known.isdisjoint(one.column.identifies) and not asked:
+                doubt = f"Is the {min(one.column.identifies).replace('_', ' ')} meant by the {min(known)}?"
+                yield Decision(f"role {one.column.text}", _UNSAID, 0.0, doubt)
+        for field, value in listing.call.bindings:
+            if value.calls and not field.identifies.isdisjoint(listing.rows.nouns):
+                doubt = f"`{listing.call.operation.endpoint}` would only list what another step knows by its key."
+                yield Decision(f"known {listing.call.number}", _EMBEDDED, 0.0, doubt)
         if listing.table.way == "reduce" and listing.call.operation.endpoint.method == "SEARCH":
             doubt = f"`{listing.call.operation.endpoint}` is a search, and may not find all of them."
             yield Decision(f"searched {listing.call.number}", _UNSAID, 0.0, doubt)
@@ -253,11 +274,16 @@ def _restricted(draft: Draft, wish: Wish) -> Iterator[Decision]:
             yield Decision(f"restricted {listing.call.number}", 0.6, 0.0, doubt)
 
 
-def _coherence(draft: Draft) -> Iterator[Decision]:
+def _coherence(draft: Draft, wish: Wish) -> Iterator[Decision]:
     """Doubt fields of one noun that come from calls with different keys, neither of which feeds the other."""
     by_noun: dict[str, dict[PlannedCall, None]] = {}
-    for _, value in draft.singles:
+    keys_given = [field for field in wish.givens if field.is_id]
+    for field, value in draft.singles:
         if isinstance(value, CallResult):
+            for given in keys_given:
+                if given.identifies & value.field.identifies and given.name not in value.givens:
+                    doubt = f"`{field.text}` may be that of another one than the input `{given.name}` says."
+                    yield Decision(f"other {field.text}", _UNSAID, 0.0, doubt)
             by_noun.setdefault(value.call.operation.resource.noun, {})[value.call] = None
     for noun, calls in sorted(by_noun.items()):
         for one, other in pairwise(calls):

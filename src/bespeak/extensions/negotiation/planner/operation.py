@@ -40,6 +40,7 @@ class PlanField:
     required: bool = False
     item: Facts | None = None  # elements of a list
     inner: tuple[PlanField, ...] = ()  # members of a container
+    is_in_path: bool = False  # True for a path parameter
     is_wanted: bool = False  # True for a field of a proposed output, for which no role or other field will do
 
     @property
@@ -99,6 +100,10 @@ class PlanField:
         return frozenset(reading.noun for reading in self.readings if reading.attribute == "id")
 
     @cached_property
+    def is_id(self) -> bool:
+        return bool(self.identifies) and (self.is_in_path or self.stems[-1:] == ("id",))
+
+    @cached_property
     def is_uuid(self) -> bool:
         """True for a UUID. A thing that has an id besides it has two keys, and one is not the other."""
         return self.facts.format == "uuid" or not {"uuid", "guid"}.isdisjoint(words(self.name))
@@ -129,7 +134,8 @@ def likeness(need: PlanField, have: PlanField, vocabulary: ServiceNouns) -> floa
     if need.is_wanted and have.is_one_of_ids and need.name != have.name:
         return 0.0  # any of them is a key to send, but none is another
     if not need.meanings.isdisjoint(have.meanings):
-        return 1.0 if need.is_uuid == have.is_uuid or not need.identifies & have.identifies else _SYNONYM
+        alike = need.is_uuid == have.is_uuid or not need.identifies & have.identifies or _is_open(need, have)
+        return 1.0 if alike else _SYNONYM
     if need.attributes.isdisjoint(have.attributes):
         return 0.0
     best = 0.0
@@ -142,6 +148,12 @@ def likeness(need: PlanField, have: PlanField, vocabulary: ServiceNouns) -> floa
             elif noun == other and other_attribute in other_names(attribute):
                 best = max(best, _SYNONYM)
     return best
+
+
+def _is_open(need: PlanField, have: PlanField) -> bool:
+    """Return True if one is a UUID by its format alone, and the other a text of any form."""
+    one, other = (need, have) if need.is_uuid else (have, need)
+    return {"uuid", "guid"}.isdisjoint(words(one.name)) and other.facts.kind == "string" and not other.facts.format
 
 
 def alternatives(field: PlanField, vocabulary: ServiceNouns) -> list[NounReading]:
@@ -188,6 +200,16 @@ class OutputRows:
     def keys(self) -> list[PlanField]:
         """Columns that tell one element from the others."""
         return [field for field in self.fields if field.tells & set(self.nouns)]
+
+    def is_of_another(self, column: PlanField, value: PlanField) -> bool:
+        """Return True if a value has the name, or the type, of another column than that it would be compared with."""
+        if value.facts.kind != column.facts.kind and column.is_id:
+            # Orders with an `id` and an `external_order_id`: the one of the type of the value is meant.
+            ends = {(*noun.split("_"), "id") for noun in self.nouns}
+            alike = (one for one in self.fields if one.facts.kind == value.facts.kind and one is not column)
+            return any(one.stems[-len(end) :] == end for one in alike for end in ends)
+        names = {one.term for one in self.fields if one.identifies}
+        return value.term != column.term and len(value.stems) > 1 and value.term in names
 
     @cached_property
     def ids(self) -> list[PlanField]:
@@ -315,8 +337,11 @@ def read_inputs(
         readings = tuple(one for one in vocabulary.read(slot.path, base, slot.facts) if one != ("", "id"))
         if owners.get(name):
             readings = _parameter_readings(name, owners[name], readings, vocabulary, is_proposed)
-        required = (slot.required or name in owners) and slot.facts.default is MISSING
-        found[name] = PlanField(slot.path, readings, slot.facts, required, slot.item, _inner(at, slots))
+        # The thing that a path names has no default.
+        required = name in owners or (slot.required and slot.facts.default is MISSING)
+        found[name] = PlanField(
+            slot.path, readings, slot.facts, required, slot.item, _inner(at, slots), is_in_path=name in owners
+        )
     return tuple(found.values())
 
 
@@ -325,6 +350,7 @@ def _parameter_readings(
 ) -> tuple[NounReading, ...]:
     """Read an endpoint's path parameter by the segment before it: `{id}`, `{order}`, `{order_id}` after `/orders`."""
     parts = stems(name)
+    parts = parts[: parts.index("or")] if "or" in parts[1:] else parts  # `team_id_or_slug`
     own = noun_of(tuple(part for part in parts if part not in ("id", "identifier", "identity")))
     is_key = parts[-1] == "id" or parts[-1] not in KEYS | GENERIC
     words, others = set(own.split("_")), set(noun.split("_"))
@@ -345,6 +371,7 @@ def read_outputs(
 ) -> tuple[PlanField, ...]:
     """Make the fields of an output, containers included. Beside a list, single values are about all of it."""
     paths = {slot.path for slot in slots}
+    terms = {(slot.path[:-1], join(stems(slot.path[-1]))) for slot in slots}
     by_list = {slot.path: slot for slot in slots if slot.item is not None and slot.is_container}
     outer = [path for path in by_list if _is_wrapped(path)]
     listed = is_listing and resource.is_collection and bool(outer)
@@ -363,6 +390,12 @@ def read_outputs(
             bases = [resource.parent] if is_id else [f"{resource.noun} list"]
         readings = vocabulary.read(slot.path, list(dict.fromkeys(bases)), slot.facts)
         name = slot.path[-1].lower()
+        parts = stems(slot.path[-1])
+        if parts[-1:] == ("id",) and join(parts[:-1]) == resource.noun and (slot.path[:-1], "id") in terms:
+            # Beside its own id, that of a group is the group that it belongs to.
+            readings = (NounReading(resource.noun, join(parts)),)
+        elif (slot.path[:-1], join((*parts, "id"))) in terms:  # beside the id of a location, `location` is its name
+            readings = tuple(one for one in readings if one.attribute != "id")
         if name in _SECOND_IDS:  # beside an id it is another key
             own = tuple(NounReading(noun, name) for noun, _ in readings)
             readings = own if (*slot.path[:-1], "id") in paths else (*readings, *own)

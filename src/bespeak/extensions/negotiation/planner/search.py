@@ -79,6 +79,8 @@ class PlanSearch:
         self.wish = wish
         self.given = PlanScope((field, Given(field)) for field in wish.givens)
         self._usable = usable
+        # Things whose id is given: no other way leads to the same one, although its type may not fit.
+        self._told = frozenset[str]().union(*(field.identifies for field in wish.givens if field.is_id))
         self.left = expansions
         self.depth = 0  # longest chain of calls that is tried at the moment
         self._asked = 0
@@ -164,7 +166,7 @@ class PlanSearch:
         return self.at_hand(need, scope) or self.computed(need, scope, depth)
 
     def computed(self, need: PlanField, scope: PlanScope, depth: int) -> list[Option]:
-        if depth <= 0:
+        if depth <= 0 or not need.identifies.isdisjoint(self._told):
             return []
         key = (need.readings, need.facts.kind, id(scope), depth)
         if key in self._memo:
@@ -418,17 +420,22 @@ class PlanSearch:
     ) -> list[tuple[PlanField, Option, float]]:
         """Return a column that identifies a row with the value to compare it with, ids first."""
         for column in rows.keys:
-            if column is field:
-                continue
             for option in self.at_hand(column, scope):
                 if isinstance(option.value, RowValue) and any(one.attribute in SHARED for one in column.readings):
                     continue
-                if option.quality >= (_SAME if column.identifies else _CLOSE):
+                enough = _SAME if column.identifies else _CLOSE
+                if option.quality >= enough and not _is_of_another(rows, column, option):
                     return [(column, option, 0.97 if column.identifies else 0.93)]
         for column in rows.ids[:1]:
             if column is not field and depth > 0:
-                return [(column, option, 0.97) for option in self.value(column, scope, depth - 1)[:1]]
+                found = [one for one in self.value(column, scope, depth - 1) if not _is_of_another(rows, column, one)]
+                return [(column, option, 0.97) for option in found[:1]]
         return []
+
+
+def _is_of_another(rows: OutputRows, column: PlanField, option: Option) -> bool:
+    value = option.value
+    return isinstance(value, Given | RowValue | CallResult) and rows.is_of_another(column, value.field)
 
 
 def _is_own(value: Value, nouns: frozenset[str]) -> bool:
@@ -444,9 +451,18 @@ def _is_own(value: Value, nouns: frozenset[str]) -> bool:
 WHOLE: Final = PlanField(("",), (), Facts())
 
 
+def form_of(need: PlanField, have: PlanField) -> str:
+    """Return the form that a key must be converted to; empty if none is needed, or none would help."""
+    kinds = need.facts.kind, have.facts.kind
+    plain = need.is_id and have.is_id and not need.is_wanted and need.facts.values is None
+    if not plain or need.is_uuid or have.is_uuid:
+        return ""
+    return {("string", "integer"): "text", ("integer", "string"): "integer"}.get(kinds, "")
+
+
 def match_facts(need: PlanField, have: PlanField, *, sent: bool = False) -> float:
     """Judge types, formats and values; of lists also those of the elements, of objects those of the members."""
-    quality = fit(need.facts, have.facts, sent=sent)
+    quality = fit(need.facts, have.facts, sent=sent) or (_SAME if form_of(need, have) else 0.0)
     if quality and need.item is not None and have.item is not None:
         quality *= fit(need.item, have.item, sent=sent)
     if quality and need.inner:

@@ -106,8 +106,8 @@ def _with(state: State, field: PlanField, option: Option, score: float) -> State
 
 _DRIVERS: Final = 12  # most lists that are tried
 _KEPT: Final = 3
-_TIME_ENDINGS: Final = ("at", "on", "date", "time")
-"""What columns of times add to the word that a bound uses: `placed_after` is about `placed_at`."""
+_TIME_ENDINGS: Final = ("at", "on", "date", "time", " date", " time")
+"""What columns of times add to the word that a bound uses: `placed_after` is about `placed_at`, or `date_placed`."""
 _ANY_TIME: Final = frozenset(("date", "time", "day"))  # a bound that names no column means the only date of the rows
 
 
@@ -292,7 +292,8 @@ class ListingSearch:
                 times = [field for field in rows.fields if field.facts.format in TIMES and field.lists == 1]
                 return KeyMatch(times[0], Given(given), compared.op) if len(times) == 1 else None
             for ending in ("", *_TIME_ENDINGS):
-                attribute = (*compared.attribute.split("_"), *ending.split())
+                named = tuple(compared.attribute.split("_"))
+                attribute = (*ending.split(), *named) if ending.startswith(" ") else (*named, *ending.split())
                 readings = self._search.index.vocabulary.read_name(attribute, rows.nouns, given.facts)
                 made = self._compared(PlanField((join(attribute),), readings, given.facts), given, compared.op, rows)
                 if made is not None and (not ending or made.column.facts.format in TIMES):
