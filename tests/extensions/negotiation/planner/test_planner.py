@@ -318,7 +318,7 @@ def test_an_embedded_page_is_not_the_list_and_a_word_inside_a_name_covers_nothin
     refused("FETCH /orders/{id}/draft withDraftIfNeeded:b -> total:n", PAGED)
 
 
-ORDERS = contracts("LIST /orders start_at?:i -> orders[].id orders[].total:n")
+ORDERS = contracts("LIST /orders start_at? -> orders[].id orders[].total:n")
 
 
 @rows(

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
-from bespeak.extensions.negotiation.planner.draft import NUMBERS, Superlative, WantedTable, Wish
-from bespeak.extensions.negotiation.planner.operation import OperationIndex, PlanField
+from bespeak.extensions.negotiation.planner.draft import Superlative, WantedTable, Wish
+from bespeak.extensions.negotiation.planner.operation import NUMBERS, OperationIndex, PlanField
 from bespeak.extensions.negotiation.planner.slot import Facts
 from bespeak.extensions.negotiation.planner.vocabulary import LINKS, NounReading
 from bespeak.text.language import sentence

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from bespeak.contract.endpoint import IMPACTS, Endpoint
 from bespeak.extensions.negotiation.plan import Miss
 from bespeak.extensions.negotiation.planner.operation import (
+    NUMBERS,
     TIMES,
     OutputRows,
     PlanField,
@@ -40,9 +41,9 @@ TOP_LIST: Final = Miss(
 NO_OUTPUT: Final = Miss(field="output", reason="The proposal does not say which fields it wants.")
 
 
-NUMBERS: Final = ("integer", "number")
 _ANY: Final = "any"
 _TIME: Final = "time"
+_TIMES: Final = frozenset(("at", "date", "time"))  # last words of columns of times
 
 
 class Superlative(NamedTuple):
@@ -57,6 +58,9 @@ class Superlative(NamedTuple):
         plain = [one for one in rows.fields if not (one.lists > 1 or one.inner or one.identifies or "." in one.column)]
         if _TIME in self.attributes:
             found = [one for one in plain if one.facts.format in TIMES or one.term == "year"]
+            texts = [one for one in plain if one.facts.kind == "string" and one.stems[-1] in _TIMES]
+            if not found:  # times as texts, which have no stated order
+                return (texts[0], 0.6) if texts else (None, 0.0)
         else:
             numbers = [one for one in plain if one.facts.kind in NUMBERS]
             found = [one for one in numbers if _ANY in self.attributes or self.attributes & set(one.stems)]
@@ -170,7 +174,7 @@ def read_wish(proposal: Endpoint, vocabulary: ServiceNouns, *, is_part: bool = F
     known = PathResource(resource.segments, noun, _known(resource.parent, vocabulary), resource.view, resource.owners)
     reads = is_reading(proposal.method)
     outputs = tuple(
-        replace(one, is_wanted=True, readings=_renamed(one.readings, resource.noun, noun))
+        replace(one, is_wanted=True, readings=_renamed(one.readings, resource.noun, noun, is_part=is_part))
         for one in read_outputs(yields, known, vocabulary, is_listing=reads)
     )
     tables = tuple(
@@ -187,8 +191,11 @@ def read_wish(proposal: Endpoint, vocabulary: ServiceNouns, *, is_part: bool = F
     return Wish(proposal, resource, noun, givens, singles, tables, said, must, unknown, part)
 
 
-def _renamed(readings: tuple[NounReading, ...], said: str, noun: str) -> tuple[NounReading, ...]:
-    """Add what readings mean if what a proposal calls by one name has a longer one here."""
+def _renamed(readings: tuple[NounReading, ...], said: str, noun: str, *, is_part: bool) -> tuple[NounReading, ...]:
+    """Add what readings mean if what a proposal calls by one name has a longer one here, or is a part of the noun."""
+    if is_part:  # `/payees/{id}/address`: its `city` is the `address_city` of the payee
+        own = (NounReading(noun, f"{said}_{one.attribute}") for one in readings if one.noun == noun)
+        return tuple(dict.fromkeys((*readings, *own)))
     parts = tuple(said.split("_"))
     tails = {join(parts[at:]) for at in range(len(parts))} if noun != said else set()
     more = (NounReading(noun, one.attribute) for one in readings if one.noun in tails and noun.endswith(f"_{one.noun}"))

@@ -18,7 +18,7 @@ from bespeak.extensions.negotiation.planner.draft import (
     Wish,
     matches_of,
 )
-from bespeak.extensions.negotiation.planner.operation import MORE, NEXT, PLACES, SORTS, PlanField
+from bespeak.extensions.negotiation.planner.operation import MORE, PLACES, SORTS, PlanField
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.vocabulary import SHARED, ServiceNouns, noun_of
 from bespeak.text.language.names import CURSORS, LIMITS, join, other_names, stems
@@ -221,8 +221,8 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
         resource = listing.call.operation.resource
         own = not resource.noun or any(f"_{resource.noun}".endswith(f"_{noun}") for noun in listing.rows.nouns)
         container = listing.rows.path[:-1]
-        marks = (one.term for one in listing.call.operation.outputs if container and one.path[:-1] == container)
-        if not (NEXT | MORE).isdisjoint(marks) and not listing.table.doubt:
+        marks = (one for one in listing.call.operation.outputs if container and one.path[:-1] == container)
+        if any(one.is_next or one.term in MORE for one in marks) and not listing.table.doubt:
             doubt = f"`{listing.call.operation.endpoint}` shows only the first page of {listing.rows.text}."
             yield Decision(f"first page {listing.call.number}", _EMBEDDED, 0.0, doubt)
             continue
@@ -269,6 +269,9 @@ def _restricted(draft: Draft, wish: Wish) -> Iterator[Decision]:
         if listing.table.way == "reduce" and listing.call.operation.endpoint.method == "SEARCH":
             doubt = f"`{listing.call.operation.endpoint}` is a search, and may not find all of them."
             yield Decision(f"searched {listing.call.number}", _UNSAID, 0.0, doubt)
+        if listing.table.way == "reduce" and listing.call.operation.endpoint.method == "COUNT":
+            doubt = f"`{listing.call.operation.endpoint}` lists counts, not {listing.rows.text}."
+            yield Decision(f"counted {listing.call.number}", _EMBEDDED, 0.0, doubt)
         if listing.rows.is_restricted:
             doubt = f"`{listing.call.operation.endpoint}` lists only those of one state."
             yield Decision(f"restricted {listing.call.number}", 0.6, 0.0, doubt)

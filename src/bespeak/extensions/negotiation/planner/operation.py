@@ -28,6 +28,7 @@ from bespeak.text.language.names import CURSORS, LIMITS, OFFSETS, PAGES, join, o
 from bespeak.text.language.sentence import word_set
 
 _SYNONYM: Final = 0.85
+NUMBERS: Final = ("integer", "number")
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,11 @@ class PlanField:
     def column(self) -> str:
         """Path inside an element of that list."""
         return ".".join(self.path[len(self.rows) + 1 :]) if self.lists else self.dotted
+
+    @cached_property
+    def is_next(self) -> bool:
+        """True for what leads to the next page of a list: a cursor or a link."""
+        return self.term in NEXT or (self.stems[:1] == ("next",) and self.stems[-1] in ("link", "uri", "url", "href"))
 
     @cached_property
     def is_one_of_ids(self) -> bool:
@@ -174,6 +180,7 @@ NEXT: Final = word_set(
 )
 PLACES: Final = word_set("before ending_before from offset page page_number skip start start_at start_index")
 """Inputs that choose a page by its place."""
+_PLACES_OF_ELEMENTS: Final = OFFSETS | {"start", "start_at"}
 MORE: Final = word_set("has_more has_next_page more")  # outputs that say whether a further page exists
 SORTS: Final = word_set("order order_by ordering sort sort_by")
 TIMES: Final = word_set("date date-time time")  # formats of times; `from` of such a format is a bound, not a place
@@ -259,7 +266,7 @@ class PlanOperation:
         if not self.lists:
             return None
         items = self.lists[0].dotted
-        ahead = [field for field in self.outputs if not field.lists and field.term in NEXT and not field.inner]
+        ahead = [field for field in self.outputs if not field.lists and field.is_next and not field.inner]
         takes = [field for field in self.inputs if field.term in CURSORS | {"page", "offset"}]
         for field in takes:
             for cursor in ahead:
@@ -269,8 +276,11 @@ class PlanOperation:
                     return Paging(parameter=field.name, cursor=cursor.dotted, items=items)
         more = next((one.dotted for one in self.outputs if not one.lists and one.term in MORE), "")
         for field in self.inputs:
-            counts = "pages" if field.term in PAGES else "elements" if field.term in OFFSETS else ""
-            if counts and field.facts.kind == "integer":
+            counts = "pages" if field.term in PAGES else "elements" if field.term in _PLACES_OF_ELEMENTS else ""
+            first = {field.facts.least, field.facts.default if field.facts.default is not MISSING else None}
+            if counts == "elements" and 1 in first:
+                continue  # it counts from one, and would show the last element of a page twice
+            if counts and field.facts.kind in NUMBERS:
                 return Paging(parameter=field.name, cursor=more, counts=counts, items=items)
         return None
 
@@ -279,13 +289,18 @@ class PlanOperation:
         """True if a call yields some of the rows, and nothing says how to get the others."""
         if self.pages is not None or not self.lists:
             return False
-        if any(field.term in NEXT | MORE for field in self.outputs if not field.lists):
+        if any(field.is_next or field.term in MORE for field in self.outputs if not field.lists):
             return True
-        return any(
-            (field.term in PLACES | CURSORS and field.facts.format not in TIMES)
-            or (field.term in LIMITS and (field.required or field.facts.default is not MISSING))
-            for field in self.inputs
-        )
+        most = (field for field in self.inputs if field.term in LIMITS)
+        return bool(self.places) or any(field.required or field.facts.default is not MISSING for field in most)
+
+    @cached_property
+    def places(self) -> frozenset[str]:
+        """Names of the inputs that choose a page. A time is a bound, and so is a `from` beside a `to`."""
+        terms = {field.term for field in self.inputs}
+        bounds = {"from"} if "to" in terms else set()
+        found = (field for field in self.inputs if field.term in (PLACES | CURSORS) - bounds)
+        return frozenset(field.name for field in found if field.facts.format not in TIMES)
 
 
 def make_operation(
@@ -354,7 +369,7 @@ def _parameter_readings(
     own = noun_of(tuple(part for part in parts if part not in ("id", "identifier", "identity")))
     is_key = parts[-1] == "id" or parts[-1] not in KEYS | GENERIC
     words, others = set(own.split("_")), set(noun.split("_"))
-    akin = not own or words <= others
+    akin = not own or words <= others or noun.startswith(own)  # `{org_id}` after `/orgunits`
     elsewhere = own in vocabulary.things and own in vocabulary.segments and own != noun
     same = NounReading(noun, join(parts))
     if is_key and not elsewhere and (akin or not is_proposed):
@@ -373,7 +388,8 @@ def read_outputs(
     paths = {slot.path for slot in slots}
     terms = {(slot.path[:-1], join(stems(slot.path[-1]))) for slot in slots}
     by_list = {slot.path: slot for slot in slots if slot.item is not None and slot.is_container}
-    outer = [path for path in by_list if _is_wrapped(path)]
+    named = {path: vocabulary.row_noun(path) for path in by_list if _is_wrapped(path)}
+    outer = [path for path, noun in named.items() if noun in (None, resource.noun)]  # lists of links are beside
     listed = is_listing and resource.is_collection and bool(outer)
     objects = [slot.path for slot in slots if slot.is_container and slot.item is None]
     entries = {path[:-1] for path in objects if path[-2:-1] == (ITEM,) and noun_of(stems(path[-1])) == resource.noun}

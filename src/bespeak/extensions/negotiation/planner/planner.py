@@ -188,8 +188,9 @@ class _RecipeWriter:
 
 def _form(value: Value, need: PlanField | None) -> str:
     """Return the form that a value must be converted to for a need; empty if it is right as it is."""
-    known = isinstance(value, Given | RowValue | CallResult) and need is not None
-    return form_of(need, value.field) if known else ""
+    if need is None or not isinstance(value, Given | RowValue | CallResult):
+        return ""
+    return form_of(need, value.field)
 
 
 def _order(by: PlanField | str | None) -> Source | None:

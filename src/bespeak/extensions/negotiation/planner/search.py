@@ -451,13 +451,16 @@ def _is_own(value: Value, nouns: frozenset[str]) -> bool:
 WHOLE: Final = PlanField(("",), (), Facts())
 
 
+_FORMS: Final = {("string", "integer"): "text", ("integer", "string"): "integer", ("number", "string"): "integer"}
+
+
 def form_of(need: PlanField, have: PlanField) -> str:
     """Return the form that a key must be converted to; empty if none is needed, or none would help."""
     kinds = need.facts.kind, have.facts.kind
-    plain = need.is_id and have.is_id and not need.is_wanted and need.facts.values is None
-    if not plain or need.is_uuid or have.is_uuid:
+    keys = (need.is_id and have.is_id) or (need.is_in_path and have.is_in_path and need.term == have.term)
+    if not keys or need.is_wanted or need.facts.values is not None or need.is_uuid or have.is_uuid:
         return ""
-    return {("string", "integer"): "text", ("integer", "string"): "integer"}.get(kinds, "")
+    return _FORMS.get(kinds, "")
 
 
 def match_facts(need: PlanField, have: PlanField, *, sent: bool = False) -> float:

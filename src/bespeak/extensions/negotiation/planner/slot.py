@@ -54,7 +54,11 @@ class Unnameable(Exception):
 
 def slots_of(schema: Mapping[str, Any], *, most: int, levels: int, strict: bool = False) -> list[Slot]:
     """List the slots of a schema, containers first. Leave out what is too much or unnameable; raise it if `strict`."""
-    return _Walk(schema, most, levels, strict).found
+    walk = _Walk(schema, most, levels, strict)
+    while walk.is_cut and levels > 2:  # what is near the root says more than what is deep in its first members
+        levels -= 1
+        walk = _Walk(schema, most, levels, strict)
+    return walk.found
 
 
 class _Walk:
@@ -66,6 +70,7 @@ class _Walk:
         self._levels = levels
         self._strict = strict
         self.found: list[Slot] = []
+        self.is_cut = False  # True if there were more slots than may be
         facts = self._facts(self._root)
         if facts.kind == "array":  # a list at the top level is a field without a name
             self._slot(("",), self._root, required=True, level=0)
@@ -103,6 +108,7 @@ class _Walk:
             if len(self.found) >= self._most or level >= self._levels:
                 if self._strict:
                     raise SchemaTooLarge
+                self.is_cut |= len(self.found) >= self._most
                 return
             self._slot((*path, name), SchemaView(schema, self._root), required=name in facts.required, level=level)
 

@@ -263,6 +263,9 @@ class ListingSearch:
         if filters or sort or listing.table.way:
             call = self._search.unlimited(call)
             decisions |= self._scanned(call)
+        elif call.operation.resource.noun in listing.rows.nouns and call.operation.pages is None:
+            asked = any(field.term in LIMITS for field, _ in call.bindings)
+            decisions |= set() if asked else self._scanned(call)
         givens = (field for field in self._search.wish.givens if field.term in LIMITS and field.name not in call.givens)
         limit = next((field for field in givens if field.facts.kind in ("integer", "")), None)
         if listing.table.way:
@@ -277,12 +280,12 @@ class ListingSearch:
     def _scanned(self, call: PlannedCall) -> set[Decision]:
         """Return what is doubtful about a list that must be read as a whole."""
         operation = call.operation
-        placed = any(field.term in PLACES | CURSORS for field, _ in call.bindings)
+        placed = any(field.name in operation.places for field, _ in call.bindings)
         if operation.pages is not None and not placed:
             return {Decision(f"scan {operation.number}", 0.95, 0.8)}
         if operation.is_partial or placed:
             doubt = f"`{operation.endpoint}` shows its list in pages, and nothing says how to read all of them."
-            return {Decision(f"scan {operation.number}", 0.6, 0.8, doubt)}
+            return {Decision(f"scan {operation.number}", 0.61, 0.8, doubt)}
         return set()
 
     def _filter(self, given: PlanField, rows: OutputRows) -> KeyMatch | None:
