@@ -29,6 +29,7 @@ _LINK: Final = 0.85
 _QUALIFIED: Final = 0.6
 _EMBEDDED: Final = 0.5
 _NEAR: Final = word_set("around close closest near nearby nearest")  # a distance, which no comparison is
+_ASIDE: Final = LIMITS | SORTS | PLACES | CURSORS  # inputs that say how much of a list is wanted, and not of what
 _PROJECTING: Final = word_set("attribute column exclude expand field include opt_field projection select")
 """Inputs that choose what an answer contains."""
 
@@ -179,24 +180,19 @@ def _is_link(call: PlannedCall, draft: Draft, wish: Wish) -> bool:
 def _anchoring(draft: Draft, wish: Wish) -> Miss | None:
     """Refuse a call that does not depend on what must be given."""
     for call in draft.calls:
-        told = [field for field, _ in call.bindings if field.term not in LIMITS | SORTS | PLACES | CURSORS]
+        told = [field for field, _ in call.bindings if field.term not in _ASIDE]
         if call.operation.lists and call.operation.endpoint.method == "SEARCH" and not told:
             reason = f"`{call.operation.endpoint}` is a search, and nothing says what for."
             return Miss(field=wish.endpoint.path, reason=reason, nearest=call.operation.endpoint)
-    for listing in draft.listings:
-        for field, value in listing.columns:
-            if not (value.givens or value.is_per_row):
-                return Miss(field=field.text, reason="It would be the same in every row, whatever is given.")
-    aside = LIMITS | SORTS | PLACES | CURSORS
-    telling = {field.name for field in wish.givens if field.term not in aside}
+    for field, value in (column for listing in draft.listings for column in listing.columns):
+        if not (value.givens or value.is_per_row):
+            return Miss(field=field.text, reason="It would be the same in every row, whatever is given.")
+    telling = {field.name for field in wish.givens if field.term not in _ASIDE}
     if not any(field.required and field.name in telling for field in wish.givens):
         return None
-    # Calls whose rows are chosen by something given or by another row.
-    filtered = {listing.call for listing in draft.listings if listing.filters}
-    for listing in draft.listings:
-        if not (listing.filters or listing.call.givens & telling):
-            filtered.discard(listing.call)  # another list of it is filtered, this one is not
-    anchored = set(filtered)
+    # Calls whose rows are chosen by something given or by another row, in every list of them.
+    anchored = {listing.call for listing in draft.listings if listing.filters}
+    anchored -= {listing.call for listing in draft.listings if not listing.filters}
     for value in draft.values:
         picked = [match.value for match in matches_of(value)]
         if isinstance(value, CallResult) and any(one.givens & telling or one.is_per_row for one in picked):

@@ -256,6 +256,11 @@ class PlanOperation:
         return tuple(field for field in self.inputs if field.required)
 
     @cached_property
+    def identified(self) -> frozenset[str]:
+        """Nouns whose ids it yields."""
+        return frozenset[str]().union(*(field.identifies for field in self.outputs))
+
+    @cached_property
     def asked_for(self) -> frozenset[NounReading]:
         """What its required inputs may mean."""
         return frozenset[NounReading]().union(*(field.meanings for field in self.required))

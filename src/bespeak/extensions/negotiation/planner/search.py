@@ -216,7 +216,7 @@ class PlanSearch:
         for role in sorted(column.identifies):
             for operation in self.index.roles.get(role, ()):
                 noun = operation.resource.noun
-                if not self.allows(operation) or any(role in one.identifies for one in operation.outputs):
+                if not self.allows(operation) or role in operation.identified:
                     continue  # it has the role beside it, so that it is not the role: the workspace of a task
                 need = PlanField((f"{noun}_id",), (NounReading(noun, "id"),), column.facts)
                 doubt = Decision(f"role {role} {operation.number}", 0.6, 1.0, f"Is the {role} meant by the {noun}?")

@@ -21,11 +21,11 @@ from bespeak.extensions.negotiation.planner.draft import (
     WantedTable,
     cost_of,
 )
-from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, TIMES, OutputRows, PlanField, PlanOperation
+from bespeak.extensions.negotiation.planner.operation import SORTS, TIMES, OutputRows, PlanField, PlanOperation
 from bespeak.extensions.negotiation.planner.search import WHOLE, PlanSearch
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.text.language.lexicon import meanings
-from bespeak.text.language.names import CURSORS, LIMITS, join, other_names
+from bespeak.text.language.names import LIMITS, join, other_names
 from bespeak.text.language.operation_class import operation_classes
 
 _BEAM: Final = 12
@@ -146,7 +146,7 @@ class ListingSearch:
         """Return lists of other things, each of which is the key to one that is wanted: invoices by order."""
         found: list[Listing] = []
         seen: set[tuple[int, str]] = set()
-        search, table = self._search, self._table
+        search, table, near = self._search, self._table, replace(self, _depth=min(self._depth, 2))
         for _, single, field in search.providers(table.columns[0]) if table.columns else ():
             if field.lists or single.resource.noun not in table.nouns or single.resource.is_collection:
                 continue
@@ -160,7 +160,7 @@ class ListingSearch:
                 via = Decision(f"via {operation.number}", 0.95 if own else 0.6, 0.5, doubt)
                 for called in search.call(operation, search.given, self._depth - 1, rows.nouns[0]):
                     assert isinstance(called.value, CallResult)
-                    listing = self._fill(called.value, rows, called.decisions | {via})
+                    listing = near._fill(called.value, rows, called.decisions | {via})
                     if listing is not None and any(one.is_per_row and one.calls for _, one in listing.columns):
                         found.append(listing)
         return found
