@@ -369,7 +369,7 @@ def _converted(value: Value, form: str) -> Value:
             return found
         if type(found) is str and _INTEGER.fullmatch(found) is not None:
             return int(found)
-        kind = "a text or an integer" if form == "text" else "an integer, or a text that is one"
+        kind = "a text or an integer" if form == "text" else "a whole number, or a text that is one"
         raise UnmetError("not-convertible", f"a key must be {kind}")
 
     def read(scope: Scope, item: Any) -> Any:

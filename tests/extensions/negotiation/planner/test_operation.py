@@ -68,6 +68,19 @@ def test_a_list_in_pages_without_a_way_to_the_next_is_partial(inputs: str) -> No
     assert operation(f"LIST /orders {inputs} -> orders[].id").is_partial
 
 
+def test_what_is_near_the_root_of_a_wide_answer_is_read_first() -> None:
+    wide = " ".join(f"films[].{letter}.{number}.size" for letter in "abc" for number in range(80))
+    found = operation(f"LIST /films -> {wide} films[].title")
+    assert "films[].title" in [field.text for field in found.outputs]
+
+
+def test_links_beside_an_answer_do_not_make_a_list_of_it_and_say_nothing_about_what_they_name() -> None:
+    found = operation("FETCH /clients/{id}/lead-source -> links[].href campaign")
+    assert found.outputs[-1].readings[0].noun != "client list"
+    linked = operation("FETCH /orders/{id} -> relationships.account.type relationships.account.id")
+    assert [reading for field in linked.outputs if field.name == "type" for reading in field.readings] == []
+
+
 def test_keys_are_found_whatever_an_endpoint_calls_them_and_beside_each_other() -> None:
     found = operation("FETCH /meetings/{id} -> id:i uuid topic")
     assert NounReading("meeting", "id") not in found.outputs[1].readings

@@ -121,7 +121,7 @@ def _unknown_words(draft: Draft, wish: Wish) -> Iterator[Decision]:
     keys = dict(wish.resource.owners)
     filters = [one.value for listing in draft.listings for one in listing.filters]
     local = any(isinstance(one, Given) and not one.field.identifies and one.field.name not in keys for one in filters)
-    used = {word for value in _values(draft) if isinstance(value, CallResult) for word in value.field.stems}
+    used = {word for value in _values(draft) if isinstance(value, CallResult) for word in _words(value.field)}
     used |= {word for field in wish.wanted for word in _words(field)}
     used |= {word for call in draft.calls for segment in call.operation.resource.literals for word in segment.stems}
     used = used.union(
@@ -138,7 +138,10 @@ def _unknown_words(draft: Draft, wish: Wish) -> Iterator[Decision]:
 def _parts(draft: Draft, wish: Wish) -> Iterator[Decision]:
     """Doubt a field of the noun that is not said to be of its part: `/users/{id}/manager` may be another user."""
     words = set(wish.part.split("_")) if wish.part else set()
-    if words and any(words.isdisjoint(_words(field)) for field, _ in draft.outputs):
+    said = [
+        _words(field) | (_words(one.field) if isinstance(one, CallResult) else set()) for field, one in draft.outputs
+    ]
+    if words and any(map(words.isdisjoint, said)):
         doubt = f"Is what the {wish.noun} itself has what `{wish.part}` in the path means?"
         yield Decision("part", _QUALIFIED, 0.0, doubt)
 

@@ -14,6 +14,7 @@ from bespeak.extensions.negotiation.planner.slot import ITEM, MISSING, Facts, Sl
 from bespeak.extensions.negotiation.planner.vocabulary import (
     GENERIC,
     KEYS,
+    SEARCHES,
     TEXTS,
     WRAPPERS,
     ComparedName,
@@ -372,7 +373,7 @@ def _parameter_readings(
     parts = stems(name)
     parts = parts[: parts.index("or")] if "or" in parts[1:] else parts  # `team_id_or_slug`
     own = noun_of(tuple(part for part in parts if part not in ("id", "identifier", "identity")))
-    is_key = parts[-1] == "id" or parts[-1] not in KEYS | GENERIC
+    is_key = parts[-1] == "id" or parts[-1] not in KEYS | GENERIC | SEARCHES
     words, others = set(own.split("_")), set(noun.split("_"))
     akin = not own or words <= others or noun.startswith(own)  # `{org_id}` after `/orgunits`
     elsewhere = own in vocabulary.things and own in vocabulary.segments and own != noun
