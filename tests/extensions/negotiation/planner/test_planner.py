@@ -326,8 +326,13 @@ def test_a_role_is_looked_up_by_its_key_and_only_suggested() -> None:
     found = doubtful("FETCH /employees/{id}/manager -> name email:e", STAFF)
     assert [one.path for one in found.endpoints] == ["/employees/{id}", "/employees/{id}"]
     assert found.recipe.steps[1].input["id"].value == "step_1.manager_id"
-    assert "Is the manager a employee" in found.doubts[0]
+    assert "Is the manager an employee" in found.doubts[0]
     assert "`mentor`" in doubtful("FETCH /employees/{id}/mentor -> name email:e", STAFF).doubts[0]
+
+
+def test_a_role_in_another_thing_is_doubted_once() -> None:
+    service = contracts("FETCH /hotels/{id} id:i -> id:i name manager_id:i\nFETCH /employees/{id} id:i -> id:i name")
+    assert len(doubtful("FETCH /hotels/{hotel_id}/manager -> name", service).doubts) == 1
 
 
 def test_an_effect_is_found_by_the_beginning_of_a_compound() -> None:

@@ -150,8 +150,9 @@ def _unsaid(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Iterator[Deci
     """Doubt a step whose path has a segment that the proposal nowhere mentions."""
     for call in draft.calls:
         operation = call.operation
-        if any(listing.call is call and listing.table.doubt for listing in draft.listings):
-            continue  # asked already
+        asked = any(listing.call is call and listing.table.doubt for listing in draft.listings)
+        if asked or any(_is_role(one, operation.number) for one in draft.decisions):
+            continue
         if _is_link(call, draft, wish):
             yield Decision(f"link {operation.number}", _LINK)
             continue
@@ -161,6 +162,11 @@ def _unsaid(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Iterator[Deci
                 doubt = f"`{operation.endpoint}` is about `{segment.text}`, which the proposal does not mention."
                 yield Decision(f"unsaid {segment.term}", _UNSAID, 0.0, doubt)
                 break
+
+
+def _is_role(decision: Decision, number: int) -> bool:
+    """Return True if a decision has asked whether an operation is about what plays a role."""
+    return decision.about.startswith("role ") and decision.about.endswith(f" {number}")
 
 
 def _is_link(call: PlannedCall, draft: Draft, wish: Wish) -> bool:

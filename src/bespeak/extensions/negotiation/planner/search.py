@@ -32,13 +32,14 @@ from bespeak.extensions.negotiation.planner.operation import (
 )
 from bespeak.extensions.negotiation.planner.slot import MISSING, Facts, fit
 from bespeak.extensions.negotiation.planner.vocabulary import SEARCHES, SHARED, NounReading
-from bespeak.text.language.names import LIMITS
+from bespeak.text.language.names import LIMITS, with_article
 
 _PROVIDERS: Final = 24  # most operations that are tried for one value
 _KEPT: Final = 4  # most ways to get one value that are kept
 _COMBINED: Final = 4  # inputs of a call above which only the best way to get each is kept
 _CLOSE: Final = 0.8  # likeness from which a given value is used for an input
 _SAME: Final = 0.95  # likeness from which two ids are compared
+_CONVERTED: Final = 0.99  # quality of a key that is converted: it loses nothing
 _OTHER_TEXT: Final = 0.55  # quality of a search for the name of another noun than the one that is listed
 
 
@@ -204,7 +205,8 @@ class PlanSearch:
                 named = PlanField((f"{role}_id",), (NounReading(role, "id"),), key.facts)
                 for option in self.value(named, scope, depth - 1):
                     self.spend()
-                    doubt = f"Is the {role} a {noun}? `{operation.endpoint}` would be asked for the id of the {role}."
+                    asked = f"`{operation.endpoint}` would be asked for the id of the {role}."
+                    doubt = f"Is the {role} {with_article(noun)}? {asked}"
                     about = Decision(f"role {role} {operation.number}", 0.6 * score, 1.0, doubt)
                     value = CallResult(self._make(operation, [(key, option.value)]), field)
                     found.append(Option(value, option.decisions | {about}))
@@ -465,7 +467,7 @@ def form_of(need: PlanField, have: PlanField) -> str:
 
 def match_facts(need: PlanField, have: PlanField, *, sent: bool = False) -> float:
     """Judge types, formats and values; of lists also those of the elements, of objects those of the members."""
-    quality = fit(need.facts, have.facts, sent=sent) or (_SAME if form_of(need, have) else 0.0)
+    quality = fit(need.facts, have.facts, sent=sent) or (_CONVERTED if form_of(need, have) else 0.0)
     if quality and need.item is not None and have.item is not None:
         quality *= fit(need.item, have.item, sent=sent)
     if quality and need.inner:
