@@ -375,6 +375,7 @@ def _converted(value: Value, form: str) -> Value:
     def read(scope: Scope, item: Any) -> Any:
         found = value(scope, item)
         if type(found) is list:
+            scope.spend(len(found))
             return [convert(one) for one in found]
         return convert(found) if is_there(found) else found
 

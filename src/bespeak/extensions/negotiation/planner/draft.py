@@ -35,6 +35,7 @@ from bespeak.text.language.operation_class import operation_classes
 
 MOST_FIELDS: Final = 200  # most fields of a proposed input or output
 LEVELS: Final = 5
+_TAIL: Final = 3  # last words of a noun by which a longer name is looked for: a proposal may have hundreds
 TOP_LIST: Final = Miss(
     field="output", reason="A composition answers with an object; put the list into a field of its output."
 )
@@ -220,7 +221,7 @@ def _noun(resource: PathResource, vocabulary: ServiceNouns, *, is_part: bool, re
 
 def _longer(noun: str, owners: list[str], vocabulary: ServiceNouns) -> str:
     """Return the longer name of a noun: `account_statement` below accounts, or the only one that ends so; else ''."""
-    parts = tuple(noun.split("_"))
+    parts = tuple(noun.split("_"))[-_TAIL:]
     for at in range(len(parts)):
         tail = join(parts[at:])
         owned = [f"{owner}_{tail}" for owner in owners]
