@@ -330,6 +330,12 @@ def test_a_role_is_looked_up_by_its_key_and_only_suggested() -> None:
     assert "`mentor`" in doubtful("FETCH /employees/{id}/mentor -> name email:e", STAFF).doubts[0]
 
 
+def test_names_without_words_are_no_fault() -> None:
+    service = contracts("LIST /flights -> flights[].to:n flights[].__:s\nFETCH /x/{__} -> to:n")
+    refused("FETCH /flights/{__} -> to:n __:s", service)
+    refused("FETCH /flights/latest -> to:n", service)
+
+
 def test_a_role_in_another_thing_is_doubted_once() -> None:
     service = contracts("FETCH /hotels/{id} id:i -> id:i name manager_id:i\nFETCH /employees/{id} id:i -> id:i name")
     assert len(doubtful("FETCH /hotels/{hotel_id}/manager -> name", service).doubts) == 1

@@ -50,6 +50,8 @@ def _reduction(field: PlanField, wish: Wish) -> tuple[str, tuple[str, ...]] | No
         return None
     ways = _words()[0]
     stems = tuple(word for word in field.stems if word not in LINKS)
+    if not stems:
+        return None
     if ways.get(wish.endpoint.method.lower()) == "count" and ways.get(stems[0]) in ("count", "sum"):
         return "count", stems[1:]
     for word, rest in ((stems[0], stems[1:]), (stems[-1], stems[:-1])):

@@ -59,7 +59,7 @@ class Superlative(NamedTuple):
         plain = [one for one in rows.fields if not (one.lists > 1 or one.inner or one.identifies or "." in one.column)]
         if _TIME in self.attributes:
             found = [one for one in plain if one.facts.format in TIMES or one.term == "year"]
-            texts = [one for one in plain if one.facts.kind == "string" and one.stems[-1] in _TIMES]
+            texts = [one for one in plain if one.facts.kind == "string" and not _TIMES.isdisjoint(one.stems[-1:])]
             if not found:  # times as texts, which have no stated order
                 return (texts[0], 0.6) if texts else (None, 0.0)
         else:

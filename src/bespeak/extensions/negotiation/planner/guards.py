@@ -325,7 +325,9 @@ def _detours(draft: Draft, wish: Wish) -> Iterator[Decision]:
     for call in draft.calls:
         for field, value in call.bindings:
             handed = field.identifies - {call.operation.resource.noun}
-            if value.calls and handed and not handed & wish.said:
+            # What chooses a whole list must be in the path; a field of a row may name it elsewhere.
+            said = wish.path_terms if any(one.call is call for one in draft.listings) else wish.said
+            if value.calls and handed and not handed & said:
                 noun = min(handed)
                 if any(one.operation.resource.noun in handed for one in draft.calls):
                     continue  # `_unsaid` has doubted the call that deals with it

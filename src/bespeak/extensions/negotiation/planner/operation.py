@@ -206,8 +206,8 @@ class OutputRows:
 
     @cached_property
     def keys(self) -> list[PlanField]:
-        """Columns that tell one element from the others."""
-        return [field for field in self.fields if field.tells & set(self.nouns)]
+        """Columns that tell one element from the others, those of the element itself before those inside it."""
+        return sorted((field for field in self.fields if field.tells & set(self.nouns)), key=lambda one: len(one.path))
 
     def is_of_another(self, column: PlanField, value: PlanField) -> bool:
         """Return True if a value has the name, or the type, of another column than that it would be compared with."""
@@ -371,6 +371,8 @@ def _parameter_readings(
 ) -> tuple[NounReading, ...]:
     """Read an endpoint's path parameter by the segment before it: `{id}`, `{order}`, `{order_id}` after `/orders`."""
     parts = stems(name)
+    if not parts:
+        return readings
     parts = parts[: parts.index("or")] if "or" in parts[1:] else parts  # `team_id_or_slug`
     own = noun_of(tuple(part for part in parts if part not in ("id", "identifier", "identity")))
     is_key = parts[-1] == "id" or parts[-1] not in KEYS | GENERIC | SEARCHES
