@@ -283,6 +283,7 @@ COUNT /boxes -> boxes[].size boxes[].quantity:i
 """)
 FORUM = contracts("""
 FETCH /boards/search/{query} -> id owner.name
+LIST /clips/{id}/clips -> clips[].id clips[].length:n
 LIST /posts limit?:i==20 -> posts[].id posts[].title
 LIST /topics -> topics[].id topics[].title topics[].score:n next_page_link
 LIST /replies start?:i count?:i -> replies[].id replies[].text
@@ -360,6 +361,8 @@ def without(*parts: str) -> list[Endpoint]:
     (refused, "FETCH /hooks/{hook_id}/parts -> hooks[].url included[].kind", PODCASTS, ""),
     # Rows that are counts are not counted.
     (doubtful, "COUNT /boxes -> count:i", PODCASTS, "lists counts"),
+    # The clips below a clip are others.
+    (doubtful, "FETCH /clips/{clip_id} -> length:n", FORUM, "Which"),
     # Words to look for are no key.
     (refused, "FETCH /boards/{board_id}/owner -> owner_name", FORUM, ""),
     # A page is not the list, unless so many were asked for.

@@ -408,7 +408,10 @@ class PlanSearch:
             return [(CallResult(call, field, pick), option.decisions | {decision} | other)]
         if searched:
             decision = Decision(f"first {about}", 0.9, 0.3, "")
-        elif operation.resource.is_collection and any(one.tells & set(rows.nouns) for one, _ in keyed):
+        elif operation.resource.is_collection and any(
+            one.tells & set(rows.nouns) and not one.is_in_path
+            for one, _ in keyed  # in a path it is that of the parent
+        ):
             return [(CallResult(call, field, Pick()), frozenset((Decision(f"only {about}", 0.93, 0.3),)))]
         elif operation.resource.view:
             decision = Decision(f"first {about}", 0.8, 0.3)
