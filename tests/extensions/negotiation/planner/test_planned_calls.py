@@ -283,7 +283,7 @@ COUNT /boxes -> boxes[].size boxes[].quantity:i
 """)
 FORUM = contracts("""
 FETCH /boards/search/{query} -> id owner.name
-LIST /clips/{id}/clips -> clips[].id clips[].length:n
+LIST /clips/{id}/clips -> clips[].length:n clips[].label
 LIST /posts limit?:i==20 -> posts[].id posts[].title
 LIST /topics -> topics[].id topics[].title topics[].score:n next_page_link
 LIST /replies start?:i count?:i -> replies[].id replies[].text
