@@ -55,7 +55,7 @@ RECIPE = Recipe(
     description="Holds every room.",
     version="2",
     pattern={"name_exact": "HOLD"},
-    output={"held": Source(kind="previous_step", value="held.output.hold_id")},
+    output={"held": Source(kind="previous_step", value="held.output.hold_id", form="text")},
     timeout_seconds=5.0,
     location=Location("r.toml"),
 )

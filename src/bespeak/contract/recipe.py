@@ -21,6 +21,8 @@ PICKS: Final = ("all", "first", "only")
 """Which elements of a list are taken. `first` and `only` make the composition fail if there is none, `only` also if
 there are several.
 """
+FORMS: Final = ("text", "integer")
+"""What a value is converted to: some endpoints write the key of a thing as a text, others as an integer."""
 REDUCTIONS: Final = ("count", "sum", "min", "max", "average")
 """What is made of a list. Elements without a value do not count; of none there is only a count and a sum."""
 _DEEPEST: Final = 8  # maximum number of sources inside each other
@@ -46,7 +48,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A value, and in this order: its `default`, the rows to keep, their order, how many, which, their shape or sum."""
+    """A value, and in this order: its `default`, rows to keep, their order, how many, which, form, shape or sum."""
 
     kind: str
     value: Any = ""
@@ -61,6 +63,7 @@ class Source:
     limit: Source | None = None
     pick: str = "all"
     get: str = ""  # path inside the picked element, or inside each
+    form: str = ""  # one of FORMS; empty to keep the type
     reduce: str = ""  # one of REDUCTIONS; empty to keep the list
     select: Mapping[str, Source] | None = None
     """Shape of the picked element, or of each: its new fields. None to keep it as it is.
@@ -71,9 +74,9 @@ class Source:
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {"kind": self.kind, "value": self.value}
-        for name in ("default", "get", "reduce"):
+        for name, key in (("default", "default"), ("get", "get"), ("form", "as"), ("reduce", "reduce")):
             if getattr(self, name):
-                data[name] = getattr(self, name)
+                data[key] = getattr(self, name)
         if self.where:
             data["where"] = [condition.to_json() for condition in self.where]
         for name in ("sort", "limit"):
@@ -160,6 +163,7 @@ def _read(table: Table, depth: int) -> Source:
         limit=_read_short(table, "limit", (int,), depth + 1),
         pick=table.choice("pick", PICKS) or "all",
         get=table.text("get") or "",
+        form=table.choice("as", FORMS) or "",
         reduce=table.choice("reduce", REDUCTIONS) or "",
         select=None if selected is None else _read_members(selected, depth + 1),
     )

@@ -56,6 +56,10 @@ def read(source: Source, element: Any = None) -> Any:
         [{"n": 1, "at": "Riga"}],
     ),
     # A list without values has a count and a sum.
+    (captured("rooms.items.id", form="text"), ["1", "2"]),
+    (Source(kind="constant", value="12", form="integer"), 12),
+    (Source(kind="constant", value="12", form="text"), "12"),
+    (captured("rooms.missing", form="text"), MISSING),
     (captured("rooms.items", reduce="count"), 3),
     (captured("rooms.items", get="id", reduce="count"), 2),
     (captured("rooms.items.id", reduce="sum"), 3),
@@ -227,6 +231,18 @@ def test_elements_are_indexed_anew_for_new_outputs_and_rows_of_a_run_bounded() -
     scope.spend(MOST_ROWS)
     with pytest.raises(UnmetError, match="comparisons"):
         scope.spend(1)
+
+
+@rows(
+    "value, form",
+    ("007", "integer"),
+    ("seven", "integer"),
+    (True, "text"),
+    (7.5, "integer"),
+)
+def test_what_is_not_a_key_is_not_converted(value: Any, form: str) -> None:
+    with pytest.raises(UnmetError, match="must be a"):
+        read(Source(kind="constant", value=value, form=form))
 
 
 @rows(

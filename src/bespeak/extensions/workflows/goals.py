@@ -152,9 +152,10 @@ def write_value(source: Source, given: Mapping[str, Any]) -> Any:
         or source.limit is not None
         or source.select is not None
         or source.reduce
+        or source.form
         or source.kind == "item"
     ):
-        raise UnwritableError(f"the values of {source.value!r} must be sorted, cut or shaped between calls")
+        raise UnwritableError(f"the values of {source.value!r} must be sorted, cut, converted or shaped between calls")
     text = str(source.value) if source.kind == "previous_step" else f"input.{source.value}"
     if _WORD.fullmatch(text) is None or (source.get and _WORD.fullmatch(source.get) is None):
         raise UnwritableError(f"the field {text!r} has a name that expressions cannot say")

@@ -18,6 +18,7 @@ from bespeak.contract.schema.validation import non_finite
 from bespeak.contract.schema.view import SchemaView
 
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?")
+_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)  # as JSON writes it, so that "007" is not 7
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 Normal = tuple[int, Any]
@@ -260,6 +261,8 @@ def compile_value(source: Source, schema: Schema | None = None) -> Value:
         value = _rows(source, value)
     if source.get:
         value = _with_path(value, source.get)
+    if source.form:
+        value = _converted(value, source.form)
     if source.reduce:
         return _reduced(value, source.reduce)
     if source.select is not None:
@@ -356,6 +359,27 @@ def _with_default(value: Value, default: Any) -> Value:
 def _with_path(value: Value, path: str) -> Value:
     names = split_path(path)
     return lambda scope, item: follow(value(scope, item), names)
+
+
+def _converted(value: Value, form: str) -> Value:
+    def convert(found: Any) -> Any:
+        if type(found) is int:
+            return str(found) if form == "text" else found
+        if type(found) is str and form == "text":
+            return found
+        if type(found) is str and _INTEGER.fullmatch(found) is not None:
+            return int(found)
+        kind = "a text or an integer" if form == "text" else "a whole number, or a text that is one"
+        raise UnmetError("not-convertible", f"a key must be {kind}")
+
+    def read(scope: Scope, item: Any) -> Any:
+        found = value(scope, item)
+        if type(found) is list:
+            scope.spend(len(found))
+            return [convert(one) for one in found]
+        return convert(found) if is_there(found) else found
+
+    return read
 
 
 def _reduced(value: Value, way: str) -> Value:

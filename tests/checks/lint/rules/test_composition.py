@@ -100,6 +100,7 @@ def first(**fields: Any) -> Source:
     first(sort=constant("-price"), limit=given("n")),
     captured(ROOMS, get="id", reduce="max"),
     constant("a"),
+    replace(constant(3), form="text"),
     captured("found.next"),
 )
 def test_values_that_fit(source: Source) -> None:
@@ -118,6 +119,7 @@ BY_CITY = (Condition(left=item("price"), right=given("city")),)
     (item("id"), "H743", ": there is no element of a list here"),
     (given("n"), "H744", ": the value is an integer, and a string is wanted"),
     (constant(3), "H744", ": the value is an integer, and a string is wanted"),
+    (replace(given("city"), form="integer"), "H744", ": the value is an integer, and a string is wanted"),
     (captured("found.rooms.id"), "H744", ": the value is an array, and a string is wanted"),
     (first(sort=constant("size")), "H743", ", sort: there is no field 'size'; there are id, price"),
     (captured(ROOMS, get="id", reduce="sum"), "H744", ": its elements are string, and sum wants numbers"),

@@ -63,9 +63,22 @@ def test_numbered_pages_are_counted(line: str, counts: str, cursor: str) -> None
     assert (pages.counts, pages.cursor, pages.items) == (counts, cursor, "orders")
 
 
-@pytest.mark.parametrize("inputs", ["page?", "start?:i limit?:i", "limit:i==20"])
+@pytest.mark.parametrize("inputs", ["page?", "start? limit?:i", "start_index?:i==1", "limit:i==20"])
 def test_a_list_in_pages_without_a_way_to_the_next_is_partial(inputs: str) -> None:
     assert operation(f"LIST /orders {inputs} -> orders[].id").is_partial
+
+
+def test_what_is_near_the_root_of_a_wide_answer_is_read_first() -> None:
+    wide = " ".join(f"films[].{letter}.{number}.size" for letter in "abc" for number in range(80))
+    found = operation(f"LIST /films -> {wide} films[].title")
+    assert "films[].title" in [field.text for field in found.outputs]
+
+
+def test_links_beside_an_answer_do_not_make_a_list_of_it_and_say_nothing_about_what_they_name() -> None:
+    found = operation("FETCH /clients/{id}/lead-source -> links[].href campaign")
+    assert found.outputs[-1].readings[0].noun != "client list"
+    linked = operation("FETCH /orders/{id} -> relationships.account.type relationships.account.id")
+    assert [reading for field in linked.outputs if field.name == "type" for reading in field.readings] == []
 
 
 def test_keys_are_found_whatever_an_endpoint_calls_them_and_beside_each_other() -> None:
@@ -165,7 +178,7 @@ def test_things_have_an_id_and_fields_named_like_them_may_be_it() -> None:
     ("customer_name", "order", [("order", "customer_name"), ("customer", "name")]),
     # Members of a value object belong to what has it, those of links are ids of what they are named after.
     ("address.city", "customer", [("customer", "address_city")]),
-    ("links.customer", "order", [("order", "customer"), ("customer", "id")]),
+    ("links.customer", "order", [("customer", "id")]),
     # Rows belong to the noun of their list, unless it is a wrapper.
     ("orders.[].total", "customer", [("order", "total")]),
     ("items.[].total", "order", [("order", "total")]),

@@ -55,6 +55,11 @@ def fetch_product(input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
     return PRODUCTS[input["id"]]
 
 
+def fetch_locker(input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
+    assert input["id"] == 7
+    return {"id": 7, "order_id": "o2"}
+
+
 def refund(input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
     refunded.append(input)
     return {"refund_id": f"r-{input['id']}"}
@@ -75,6 +80,7 @@ SHOP: dict[str, Callable[..., Any]] = {
     "FETCH /orders/{id} -> id customer_id product_id total:n placed:d": fetch_order,
     "FETCH /products/{id} -> id title price:n": fetch_product,
     "LIST /branches -> [].id [].city": list_branches,
+    "FETCH /lockers/{id} id:i -> id:i order_id": fetch_locker,
     "!REFUND /orders/{id} reason -> refund_id": refund,
 }
 ENDPOINTS = [
@@ -110,6 +116,8 @@ def serve(line: str) -> tuple[Bench, Endpoint]:
         {"total_total": 85.0, "average_total": 42.5, "max_total": 55.0},
     ),
     ("COUNT /branches -> count:i", {}, {"count": 2}),
+    # A key may be given as a text, whatever the endpoint takes.
+    ("FETCH /locker locker_id -> order_id", {"locker_id": "7"}, {"order_id": "o2"}),
     # The word of the path gives the order, and its end.
     (
         "FETCH /customers/{customer_id}/latest-order -> order_id placed:d",
@@ -248,6 +256,40 @@ LIST /orders user_id? -> items[].id items[].user_id
 """)
 
 
+FLEET = contracts("""
+LIST /devices -> devices[].id:i devices[].group_id:i devices[].name
+LIST /groups -> groups[].id:i groups[].group_id:i groups[].name
+FETCH /positions/{id} id:i -> id:i device_id:i speed:n
+LIST /drivers user_id?:i -> drivers[].id:i drivers[].name
+LIST /users user_id? -> users[].id:i users[].name
+""")
+LEAGUE = contracts("""
+FETCH /players/{id} -> id name global_team_id
+LIST /teams -> teams[].team_id teams[].global_team_id teams[].name
+FETCH /visits/{id} -> id stadium stadium_id
+FETCH /stadiums/{id} -> id city
+""")
+PODCASTS = contracts("""
+FETCH /podcasts/{id} -> id title latest_episode_id
+LIST /episodes ids -> episodes[].id episodes[].title
+FETCH /episodes/{id} -> id title
+LIST /people -> people[].id people[].name people[].last_cadence_id
+FETCH /cadences/{id} -> id name
+LIST /tracks ids -> tracks[].id tracks[].name
+LIST /me/tracks -> items[].id items[].name items[].album_id
+LIST /me/albums -> items[].id items[].name
+LIST /hooks -> hooks[].id hooks[].url included[].kind
+COUNT /boxes -> boxes[].size boxes[].quantity:i
+""")
+FORUM = contracts("""
+FETCH /boards/search/{query} -> id owner.name
+LIST /clips/{id}/clips -> clips[].length:n clips[].label
+LIST /posts limit?:i==20 -> posts[].id posts[].title
+LIST /topics -> topics[].id topics[].title topics[].score:n next_page_link
+LIST /replies start?:i count?:i -> replies[].id replies[].text
+""")
+
+
 def without(*parts: str) -> list[Endpoint]:
     return [one for one in GUARDED_SHOP if not any(part in str(one) for part in parts)]
 
@@ -303,6 +345,31 @@ def without(*parts: str) -> list[Endpoint]:
     # A distance is not a comparison.
     (approved, "LIST /hotels/by-city city -> hotels[].id", HOTEL, ""),
     (doubtful, "LIST /hotels/near city -> hotels[].id", HOTEL, "`near`"),
+    # Beside its own id, that of a group is the group that it belongs to.
+    (approved, "LIST /devices -> devices[].name devices[].group_name", FLEET, ""),
+    # No way leads round a key that is given, even if it must be converted.
+    (approved, "LIST /users/{user_id}/drivers -> drivers[].name", FLEET, ""),
+    # A key is compared with the column of its own name, and a name beside an id is none.
+    (refused, "FETCH /players/{player_id}/team -> team_name", LEAGUE, ""),
+    (approved, "FETCH /visits/{visit_id}/stadium -> city", LEAGUE, ""),
+    # Who played a role last is not who takes part, and the latest is not all.
+    (refused, "LIST /cadences/{cadence_id}/people -> people[].name", PODCASTS, ""),
+    (doubtful, "LIST /podcasts/{podcast_id}/episodes -> episodes[].title", PODCASTS, "by its key"),
+    # What the caller has of a collection is not the collection.
+    (doubtful, "LIST /albums/{album_id}/tracks -> tracks[].name", PODCASTS, "`me`"),
+    # Only the list that a condition is about is chosen by it.
+    (refused, "FETCH /hooks/{hook_id}/parts -> hooks[].url included[].kind", PODCASTS, ""),
+    # Rows that are counts are not counted.
+    (doubtful, "COUNT /boxes -> count:i", PODCASTS, "lists counts"),
+    # The clips below a clip are others.
+    (doubtful, "FETCH /clips/{clip_id} -> length:n", FORUM, "Which"),
+    # Words to look for are no key.
+    (refused, "FETCH /boards/{board_id}/owner -> owner_name", FORUM, ""),
+    # A page is not the list, unless so many were asked for.
+    (doubtful, "LIST /posts -> posts[].title", FORUM, "pages"),
+    (approved, "LIST /posts limit:i -> posts[].title", FORUM, ""),
+    (doubtful, "LIST /topics/good min_score:n -> topics[].title", FORUM, "pages"),
+    (approved, "LIST /replies -> replies[].text", FORUM, ""),
     # A key is not looked for in a list that may go on.
     (doubtful, "FETCH /agents/{agent_id} -> name", DESK, ""),
 )

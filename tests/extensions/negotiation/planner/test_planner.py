@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -269,6 +270,50 @@ def test_a_plan_calls_these_endpoints(line: str, endpoints: list[str]) -> None:
     assert found.impact == {"~": "reversible", "!": "irreversible"}.get(line[0], "informational")
 
 
+BOOKS = contracts("""
+LIST /accounts/{id}/account-statements -> account_statements[].id account_statements[].balance:n
+  account_statements[].created_at
+LIST /directdebits mandate_id? -> directdebits[].id directdebits[].amount:n
+FETCH /flags/{id} -> id maintainer.id maintainer.email maintainer.name
+LIST /entries -> entries[].id entries[].attributes.title
+FETCH /squads/{squad_id_or_slug} squad_id_or_slug:i -> id:i name
+FETCH /payees/{id} -> id name address.city
+LIST /meters -> meters[].id meters[].level:n meters[].date_due:d
+LIST /teams/{team_id}/views/latest -> views[].id
+LIST /teams/{team_id}/deploys -> deploys[].id deploys[].state deploys[].created_at:t
+""")
+
+
+@rows(
+    "judge, line, path",
+    # A noun has a longer name here, or is written without its hyphen.
+    (
+        doubtful,
+        "LIST /accounts/{account_id}/statements -> statements[].statement_id statements[].balance:n",
+        "/accounts/{id}/account-statements",
+    ),
+    (approved, "LIST /mandates/{mandate_id}/direct-debits -> direct_debits[].amount:n", "/directdebits"),
+    # What a path calls a part of a thing is the object in it.
+    (approved, "FETCH /flags/{flag_id}/maintainer -> email name", "/flags/{id}"),
+    (approved, "FETCH /payees/{payee_id}/address -> city", "/payees/{id}"),
+    # Attributes of a document are those of what it is about.
+    (approved, "LIST /entries -> entries[].entry_id entries[].title", "/entries"),
+    (approved, "FETCH /squads/{squad_id} -> name", "/squads/{squad_id_or_slug}"),
+    (approved, "LIST /meters/overdue due_before:d -> meters[].level:n", "/meters"),
+    # A word that is a view of one thing is a superlative of others; times may be texts, which is asked.
+    (approved, "FETCH /teams/{team_id}/latest-deploy -> deploy_id state", "/teams/{team_id}/deploys"),
+    (
+        doubtful,
+        "FETCH /accounts/{id}/latest-account-statement -> balance:n",
+        "/accounts/{id}/account-statements",
+    ),
+)
+def test_names_are_read_as_the_service_has_them(
+    judge: Callable[[str, Iterable[Endpoint]], Plan], line: str, path: str
+) -> None:
+    assert [one.path for one in judge(line, BOOKS).endpoints] == [path]
+
+
 STAFF = contracts("""
 LIST /employees -> [].id [].name [].email:e [].manager_id
 FETCH /employees/{id} -> id name email:e manager_id
@@ -281,8 +326,19 @@ def test_a_role_is_looked_up_by_its_key_and_only_suggested() -> None:
     found = doubtful("FETCH /employees/{id}/manager -> name email:e", STAFF)
     assert [one.path for one in found.endpoints] == ["/employees/{id}", "/employees/{id}"]
     assert found.recipe.steps[1].input["id"].value == "step_1.manager_id"
-    assert "Is the manager a employee" in found.doubts[0]
+    assert "Is the manager an employee" in found.doubts[0]
     assert "`mentor`" in doubtful("FETCH /employees/{id}/mentor -> name email:e", STAFF).doubts[0]
+
+
+def test_names_without_words_are_no_fault() -> None:
+    service = contracts("LIST /flights -> flights[].to:n flights[].__:s\nFETCH /x/{__} -> to:n")
+    refused("FETCH /flights/{__} -> to:n __:s", service)
+    refused("FETCH /flights/latest -> to:n", service)
+
+
+def test_a_role_in_another_thing_is_doubted_once() -> None:
+    service = contracts("FETCH /hotels/{id} id:i -> id:i name manager_id:i\nFETCH /employees/{id} id:i -> id:i name")
+    assert len(doubtful("FETCH /hotels/{hotel_id}/manager -> name", service).doubts) == 1
 
 
 def test_an_effect_is_found_by_the_beginning_of_a_compound() -> None:
@@ -318,7 +374,7 @@ def test_an_embedded_page_is_not_the_list_and_a_word_inside_a_name_covers_nothin
     refused("FETCH /orders/{id}/draft withDraftIfNeeded:b -> total:n", PAGED)
 
 
-ORDERS = contracts("LIST /orders start_at?:i -> orders[].id orders[].total:n")
+ORDERS = contracts("LIST /orders start_at? -> orders[].id orders[].total:n")
 
 
 @rows(

@@ -401,6 +401,9 @@ class _Checker:
                 self._report(VALUE, f"{at}: {found}")
                 return None
             kind = found
+        if source.form:
+            made = members_of({"type": "string" if source.form == "text" else "integer"})
+            kind = ValueKind(members=made, is_list=kind.is_list, is_optional=kind.is_optional)
         if source.reduce:
             return self._reduced(source.reduce, kind, at)
         if source.select is not None:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
-from bespeak.extensions.negotiation.planner.draft import NUMBERS, Superlative, WantedTable, Wish
-from bespeak.extensions.negotiation.planner.operation import OperationIndex, PlanField
+from bespeak.extensions.negotiation.planner.draft import Superlative, WantedTable, Wish
+from bespeak.extensions.negotiation.planner.operation import NUMBERS, OperationIndex, PlanField
 from bespeak.extensions.negotiation.planner.slot import Facts
-from bespeak.extensions.negotiation.planner.vocabulary import LINKS, NounReading, ServiceNouns
+from bespeak.extensions.negotiation.planner.vocabulary import LINKS, NounReading
 from bespeak.text.language import sentence
 from bespeak.text.language.names import join, other_names
 
@@ -19,12 +19,13 @@ def _words() -> tuple[dict[str, str], dict[str, dict[str, tuple[str, ...]]]]:
     return sentence.names("reductions"), sentence.table("superlatives")
 
 
-def superlative(wish: Wish, vocabulary: ServiceNouns) -> Superlative | None:
-    """Return the superlative of a path; None if it has none, or the service uses the word for something."""
+def superlative(wish: Wish, index: OperationIndex) -> Superlative | None:
+    """Return the superlative of a path; None if it has none, or the service has a view of that name."""
     known = _words()[1]
+    views = {one.resource.view for one in index.operations if one.resource.noun == wish.noun}
     for segment in wish.resource.literals:
         for phrase in segment.phrases:
-            rows = {word: known[word] for word in phrase if word in known and word not in vocabulary.segments}
+            rows = {word: known[word] for word in phrase if word in known and word not in views}
             end = next((name for row in rows.values() for name in row if name != "by"), None)
             if end is not None:
                 attributes = next(values for row in reversed(rows.values()) for values in row.values())
@@ -32,9 +33,9 @@ def superlative(wish: Wish, vocabulary: ServiceNouns) -> Superlative | None:
     return None
 
 
-def ordered_wish(wish: Wish, vocabulary: ServiceNouns) -> Wish | None:
+def ordered_wish(wish: Wish, index: OperationIndex) -> Wish | None:
     """Return a wish for the first by the superlative of its path, or for its lists in that order; None without one."""
-    found = None if wish.is_effect else superlative(wish, vocabulary)
+    found = None if wish.is_effect else superlative(wish, index)
     if found is None:
         return None
     tables = tuple(replace(table, order=found) for table in wish.tables)
@@ -49,6 +50,8 @@ def _reduction(field: PlanField, wish: Wish) -> tuple[str, tuple[str, ...]] | No
         return None
     ways = _words()[0]
     stems = tuple(word for word in field.stems if word not in LINKS)
+    if not stems:
+        return None
     if ways.get(wish.endpoint.method.lower()) == "count" and ways.get(stems[0]) in ("count", "sum"):
         return "count", stems[1:]
     for word, rest in ((stems[0], stems[1:]), (stems[-1], stems[:-1])):
@@ -86,7 +89,7 @@ def _places(
     """Yield the nouns whose lists have what is reduced, each with a doubt and the column; those of the path first."""
     listed = index.listing
     if way == "count":
-        named = [join(rest)] if rest else [wish.noun]
+        named = [join(rest)] if rest and not wish.noun.endswith(f"_{join(rest)}") else [wish.noun]
         yield from ((noun, "", None) for noun in (*named, *other_names(named[0])) if noun in listed)
         return
     said = [noun for noun in dict.fromkeys((wish.noun, *reversed(wish.resource.nouns))) if noun in listed]

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from bespeak.contract.endpoint import IMPACTS, Endpoint
 from bespeak.extensions.negotiation.plan import Miss
 from bespeak.extensions.negotiation.planner.operation import (
+    NUMBERS,
     TIMES,
     OutputRows,
     PlanField,
@@ -34,15 +35,16 @@ from bespeak.text.language.operation_class import operation_classes
 
 MOST_FIELDS: Final = 200  # most fields of a proposed input or output
 LEVELS: Final = 5
+_TAIL: Final = 3  # last words of a noun by which a longer name is looked for: a proposal may have hundreds
 TOP_LIST: Final = Miss(
     field="output", reason="A composition answers with an object; put the list into a field of its output."
 )
 NO_OUTPUT: Final = Miss(field="output", reason="The proposal does not say which fields it wants.")
 
 
-NUMBERS: Final = ("integer", "number")
 _ANY: Final = "any"
 _TIME: Final = "time"
+_TIMES: Final = frozenset(("at", "date", "time"))  # last words of columns of times
 
 
 class Superlative(NamedTuple):
@@ -57,6 +59,9 @@ class Superlative(NamedTuple):
         plain = [one for one in rows.fields if not (one.lists > 1 or one.inner or one.identifies or "." in one.column)]
         if _TIME in self.attributes:
             found = [one for one in plain if one.facts.format in TIMES or one.term == "year"]
+            texts = [one for one in plain if one.facts.kind == "string" and not _TIMES.isdisjoint(one.stems[-1:])]
+            if not found:  # times as texts, which have no stated order
+                return (texts[0], 0.6) if texts else (None, 0.0)
         else:
             numbers = [one for one in plain if one.facts.kind in NUMBERS]
             found = [one for one in numbers if _ANY in self.attributes or self.attributes & set(one.stems)]
@@ -169,7 +174,10 @@ def read_wish(proposal: Endpoint, vocabulary: ServiceNouns, *, is_part: bool = F
     givens = tuple(_owned(field, resource, vocabulary, also) for field in taken)
     known = PathResource(resource.segments, noun, _known(resource.parent, vocabulary), resource.view, resource.owners)
     reads = is_reading(proposal.method)
-    outputs = tuple(replace(one, is_wanted=True) for one in read_outputs(yields, known, vocabulary, is_listing=reads))
+    outputs = tuple(
+        replace(one, is_wanted=True, readings=_renamed(one.readings, resource.noun, noun, is_part=is_part))
+        for one in read_outputs(yields, known, vocabulary, is_listing=reads)
+    )
     tables = tuple(
         _table(field, outputs, noun, vocabulary)
         for field in outputs
@@ -184,6 +192,17 @@ def read_wish(proposal: Endpoint, vocabulary: ServiceNouns, *, is_part: bool = F
     return Wish(proposal, resource, noun, givens, singles, tables, said, must, unknown, part)
 
 
+def _renamed(readings: tuple[NounReading, ...], said: str, noun: str, *, is_part: bool) -> tuple[NounReading, ...]:
+    """Add what readings mean if what a proposal calls by one name has a longer one here, or is a part of the noun."""
+    if is_part:  # `/payees/{id}/address`: its `city` is the `address_city` of the payee
+        own = (NounReading(noun, f"{said}_{one.attribute}") for one in readings if one.noun == noun)
+        return tuple(dict.fromkeys((*readings, *own)))
+    parts = tuple(said.split("_"))
+    tails = {join(parts[at:]) for at in range(len(parts))} if noun != said else set()
+    more = (NounReading(noun, one.attribute) for one in readings if one.noun in tails and noun.endswith(f"_{one.noun}"))
+    return tuple(dict.fromkeys((*readings, *more)))
+
+
 def find_noun(proposal: Endpoint, vocabulary: ServiceNouns) -> str:
     """Return what a path deals with, as the service calls it."""
     resource = resource_of(proposal.path, vocabulary.things | vocabulary.nouns)
@@ -195,7 +214,22 @@ def _noun(resource: PathResource, vocabulary: ServiceNouns, *, is_part: bool, re
     if reads:
         nouns = [_begun(one, vocabulary) for one in nouns]
     noun = next((one for one in nouns if one in vocabulary.nouns), resource.noun)
+    if nouns and nouns[0] not in vocabulary.nouns:
+        noun = _longer(nouns[0], nouns[1:], vocabulary) or noun
     return noun if noun in vocabulary.nouns else _begun(noun, vocabulary)
+
+
+def _longer(noun: str, owners: list[str], vocabulary: ServiceNouns) -> str:
+    """Return the longer name of a noun: `account_statement` below accounts, or the only one that ends so; else ''."""
+    parts = tuple(noun.split("_"))[-_TAIL:]
+    for at in range(len(parts)):
+        tail = join(parts[at:])
+        owned = [f"{owner}_{tail}" for owner in owners]
+        found = [one for one in owned if one in vocabulary.resources]
+        found = found or sorted(one for one in vocabulary.resources if one.endswith(f"_{tail}"))
+        if len(found) == 1:
+            return found[0]
+    return ""
 
 
 def _slots(schema: Mapping[str, Any], name: str) -> list[Slot] | Miss:
@@ -214,7 +248,8 @@ def _known(noun: str, vocabulary: ServiceNouns) -> str:
         return noun
     parts = tuple(noun.split("_"))
     tails = [join(parts[at:]) for at in range(1, len(parts))]
-    return next((tail for tail in (*tails, *other_names(noun)) if tail in vocabulary.nouns), noun)
+    found = next((tail for tail in (*tails, *other_names(noun)) if tail in vocabulary.nouns), "")
+    return found or vocabulary.solid.get(noun.replace("_", ""), noun)
 
 
 def _begun(noun: str, vocabulary: ServiceNouns) -> str:

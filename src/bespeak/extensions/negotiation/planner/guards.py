@@ -18,7 +18,7 @@ from bespeak.extensions.negotiation.planner.draft import (
     Wish,
     matches_of,
 )
-from bespeak.extensions.negotiation.planner.operation import MORE, NEXT, PLACES, SORTS, PlanField
+from bespeak.extensions.negotiation.planner.operation import MORE, PLACES, SORTS, PlanField
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.vocabulary import SHARED, ServiceNouns, noun_of
 from bespeak.text.language.names import CURSORS, LIMITS, join, other_names, stems
@@ -29,6 +29,7 @@ _LINK: Final = 0.85
 _QUALIFIED: Final = 0.6
 _EMBEDDED: Final = 0.5
 _NEAR: Final = word_set("around close closest near nearby nearest")  # a distance, which no comparison is
+_ASIDE: Final = LIMITS | SORTS | PLACES | CURSORS  # inputs that say how much of a list is wanted, and not of what
 _PROJECTING: Final = word_set("attribute column exclude expand field include opt_field projection select")
 """Inputs that choose what an answer contains."""
 
@@ -40,9 +41,10 @@ def judge(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Draft | Miss:
             return Miss(field=field.name, reason=f"No endpoint makes use of the input `{field.name}` for this.")
     literal = _literals(draft)
     covered = literal | _inputs(draft, wish, vocabulary)
+    solid = [{term.replace("_", "") for term in terms} for terms in (literal, covered)]
     for term in wish.must:
-        names = {term, *other_names(term)}
-        if names.isdisjoint(literal if term in wish.below else covered):
+        names = {name.replace("_", "") for name in (term, *other_names(term))}
+        if names.isdisjoint(solid[0] if term in wish.below else solid[1]):
             return Miss(field=wish.endpoint.path, reason=f"Nothing that yields these fields deals with `{term}`.")
     miss = _anchoring(draft, wish)
     if miss is not None:
@@ -54,7 +56,7 @@ def judge(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Draft | Miss:
         *_unsaid(draft, wish, vocabulary),
         *_embedded(draft, wish),
         *_restricted(draft, wish),
-        *_coherence(draft),
+        *_coherence(draft, wish),
         *_detours(draft, wish),
         *_projections(draft),
         *_effects(draft),
@@ -85,6 +87,9 @@ def _literals(draft: Draft) -> set[str]:
     for field, value in draft.outputs:
         if isinstance(value, CallResult | RowValue) and not value.field.identifies:
             found |= _words(value.field) & _words(field)
+    for _, value in draft.singles:
+        if isinstance(value, CallResult) and value.pick is None:
+            found |= {noun_of(stems(name)) for name in value.field.path[:-1]}
     return found
 
 
@@ -116,7 +121,7 @@ def _unknown_words(draft: Draft, wish: Wish) -> Iterator[Decision]:
     keys = dict(wish.resource.owners)
     filters = [one.value for listing in draft.listings for one in listing.filters]
     local = any(isinstance(one, Given) and not one.field.identifies and one.field.name not in keys for one in filters)
-    used = {word for value in _values(draft) if isinstance(value, CallResult) for word in value.field.stems}
+    used = {word for value in _values(draft) if isinstance(value, CallResult) for word in _words(value.field)}
     used |= {word for field in wish.wanted for word in _words(field)}
     used |= {word for call in draft.calls for segment in call.operation.resource.literals for word in segment.stems}
     used = used.union(
@@ -133,7 +138,10 @@ def _unknown_words(draft: Draft, wish: Wish) -> Iterator[Decision]:
 def _parts(draft: Draft, wish: Wish) -> Iterator[Decision]:
     """Doubt a field of the noun that is not said to be of its part: `/users/{id}/manager` may be another user."""
     words = set(wish.part.split("_")) if wish.part else set()
-    if words and any(words.isdisjoint(_words(field)) for field, _ in draft.outputs):
+    said = [
+        _words(field) | (_words(one.field) if isinstance(one, CallResult) else set()) for field, one in draft.outputs
+    ]
+    if words and any(map(words.isdisjoint, said)):
         doubt = f"Is what the {wish.noun} itself has what `{wish.part}` in the path means?"
         yield Decision("part", _QUALIFIED, 0.0, doubt)
 
@@ -142,17 +150,23 @@ def _unsaid(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Iterator[Deci
     """Doubt a step whose path has a segment that the proposal nowhere mentions."""
     for call in draft.calls:
         operation = call.operation
-        if any(listing.call is call and listing.table.doubt for listing in draft.listings):
-            continue  # asked already
+        asked = any(listing.call is call and listing.table.doubt for listing in draft.listings)
+        if asked or any(_is_role(one, operation.number) for one in draft.decisions):
+            continue
         if _is_link(call, draft, wish):
             yield Decision(f"link {operation.number}", _LINK)
             continue
         for segment in operation.resource.literals:
             terms = {segment.term, noun_of(segment.stems)} if operation.endpoint.data_class else {segment.term}
-            if terms.isdisjoint(wish.said) and segment.term not in vocabulary.common:
+            if terms.isdisjoint(wish.said) and not vocabulary.is_silent(segment, operation.resource):
                 doubt = f"`{operation.endpoint}` is about `{segment.text}`, which the proposal does not mention."
                 yield Decision(f"unsaid {segment.term}", _UNSAID, 0.0, doubt)
                 break
+
+
+def _is_role(decision: Decision, number: int) -> bool:
+    """Return True if a decision has asked whether an operation is about what plays a role."""
+    return decision.about.startswith("role ") and decision.about.endswith(f" {number}")
 
 
 def _is_link(call: PlannedCall, draft: Draft, wish: Wish) -> bool:
@@ -175,20 +189,19 @@ def _is_link(call: PlannedCall, draft: Draft, wish: Wish) -> bool:
 def _anchoring(draft: Draft, wish: Wish) -> Miss | None:
     """Refuse a call that does not depend on what must be given."""
     for call in draft.calls:
-        told = [field for field, _ in call.bindings if field.term not in LIMITS | SORTS | PLACES | CURSORS]
+        told = [field for field, _ in call.bindings if field.term not in _ASIDE]
         if call.operation.lists and call.operation.endpoint.method == "SEARCH" and not told:
             reason = f"`{call.operation.endpoint}` is a search, and nothing says what for."
             return Miss(field=wish.endpoint.path, reason=reason, nearest=call.operation.endpoint)
-    for listing in draft.listings:
-        for field, value in listing.columns:
-            if not (value.givens or value.is_per_row):
-                return Miss(field=field.text, reason="It would be the same in every row, whatever is given.")
-    aside = LIMITS | SORTS | PLACES | CURSORS
-    telling = {field.name for field in wish.givens if field.term not in aside}
+    for field, value in (column for listing in draft.listings for column in listing.columns):
+        if not (value.givens or value.is_per_row):
+            return Miss(field=field.text, reason="It would be the same in every row, whatever is given.")
+    telling = {field.name for field in wish.givens if field.term not in _ASIDE}
     if not any(field.required and field.name in telling for field in wish.givens):
         return None
-    # Calls whose rows are chosen by something given or by another row.
+    # Calls whose rows are chosen by something given or by another row, in every list of them.
     anchored = {listing.call for listing in draft.listings if listing.filters}
+    anchored -= {listing.call for listing in draft.listings if not listing.filters}
     for value in draft.values:
         picked = [match.value for match in matches_of(value)]
         if isinstance(value, CallResult) and any(one.givens & telling or one.is_per_row for one in picked):
@@ -213,15 +226,17 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
         resource = listing.call.operation.resource
         own = not resource.noun or any(f"_{resource.noun}".endswith(f"_{noun}") for noun in listing.rows.nouns)
         container = listing.rows.path[:-1]
-        marks = (one.term for one in listing.call.operation.outputs if container and one.path[:-1] == container)
-        if not (NEXT | MORE).isdisjoint(marks) and not listing.table.doubt:
+        marks = (one for one in listing.call.operation.outputs if container and one.path[:-1] == container)
+        if any(one.is_next or one.term in MORE for one in marks) and not listing.table.doubt:
             doubt = f"`{listing.call.operation.endpoint}` shows only the first page of {listing.rows.text}."
             yield Decision(f"first page {listing.call.number}", _EMBEDDED, 0.0, doubt)
             continue
         if any(one.about.startswith("via ") and one.doubt for one in listing.decisions):
             continue  # asked already
         is_field = resource.noun == wish.noun and (resource.is_collection or not wish.part)
-        if not own and listing.call is not draft.deed and not is_field:
+        others = (rows for rows in listing.call.operation.lists if ITEM not in rows.path)
+        is_beside = not own and any(resource.noun in rows.nouns for rows in others)  # about all of those rows
+        if not own and listing.call is not draft.deed and (is_beside or not is_field):
             doubt = f"The {listing.rows.text} of `{listing.call.operation.endpoint}` may not be all of them."
             yield Decision(f"embedded {listing.call.number}", _EMBEDDED, 0.0, doubt)
     for field, value in draft.singles:
@@ -230,7 +245,9 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
             if draft.deed is not None and noun == wish.noun and value.call is not draft.deed:
                 doubt = f"`{value.call.operation.endpoint}` shows what the {noun} is before the change."
                 yield Decision(f"before {value.call.number}", _EMBEDDED, 0.0, doubt)
-            if noun != wish.noun and value.call is not draft.deed and value.field.path[:-1]:
+            parts = {noun_of(stems(name)) for name in value.field.path[:-1]}
+            is_part = wish.noun in parts and noun == wish.resource.parent and value.pick is None
+            if noun != wish.noun and value.call is not draft.deed and value.field.path[:-1] and not is_part:
                 doubt = f"`{value.call.operation.endpoint}` knows a {wish.noun} only as a part of a {noun}."
                 yield Decision(f"part {value.call.number}", _EMBEDDED, 0.0, doubt)
 
@@ -245,19 +262,36 @@ def _restricted(draft: Draft, wish: Wish) -> Iterator[Decision]:
             if own and isinstance(one.value, Given) and one.value.field.name in keys:
                 doubt = f"The only element would be the {min(own)} of `{{{one.value.field.name}}}` itself."
                 yield Decision(f"itself {listing.call.number}", _EMBEDDED, 0.0, doubt)
+            known = one.value.field.identifies if isinstance(one.value, CallResult) else one.column.identifies
+            asked = any(one.about.startswith("role ") for one in listing.decisions)
+            if known and one.column.identifies and known.isdisjoint(one.column.identifies) and not asked:
+                doubt = f"Is the {min(one.column.identifies).replace('_', ' ')} meant by the {min(known)}?"
+                yield Decision(f"role {one.column.text}", _UNSAID, 0.0, doubt)
+        for field, value in listing.call.bindings:
+            if value.calls and not field.identifies.isdisjoint(listing.rows.nouns):
+                doubt = f"`{listing.call.operation.endpoint}` would only list what another step knows by its key."
+                yield Decision(f"known {listing.call.number}", _EMBEDDED, 0.0, doubt)
         if listing.table.way == "reduce" and listing.call.operation.endpoint.method == "SEARCH":
             doubt = f"`{listing.call.operation.endpoint}` is a search, and may not find all of them."
             yield Decision(f"searched {listing.call.number}", _UNSAID, 0.0, doubt)
+        if listing.table.way == "reduce" and listing.call.operation.endpoint.method == "COUNT":
+            doubt = f"`{listing.call.operation.endpoint}` lists counts, not {listing.rows.text}."
+            yield Decision(f"counted {listing.call.number}", _EMBEDDED, 0.0, doubt)
         if listing.rows.is_restricted:
             doubt = f"`{listing.call.operation.endpoint}` lists only those of one state."
             yield Decision(f"restricted {listing.call.number}", 0.6, 0.0, doubt)
 
 
-def _coherence(draft: Draft) -> Iterator[Decision]:
+def _coherence(draft: Draft, wish: Wish) -> Iterator[Decision]:
     """Doubt fields of one noun that come from calls with different keys, neither of which feeds the other."""
     by_noun: dict[str, dict[PlannedCall, None]] = {}
-    for _, value in draft.singles:
+    keys_given = [field for field in wish.givens if field.is_id]
+    for field, value in draft.singles:
         if isinstance(value, CallResult):
+            for given in keys_given:
+                if given.identifies & value.field.identifies and given.name not in value.givens:
+                    doubt = f"`{field.text}` may be that of another one than the input `{given.name}` says."
+                    yield Decision(f"other {field.text}", _UNSAID, 0.0, doubt)
             by_noun.setdefault(value.call.operation.resource.noun, {})[value.call] = None
     for noun, calls in sorted(by_noun.items()):
         for one, other in pairwise(calls):
@@ -291,7 +325,9 @@ def _detours(draft: Draft, wish: Wish) -> Iterator[Decision]:
     for call in draft.calls:
         for field, value in call.bindings:
             handed = field.identifies - {call.operation.resource.noun}
-            if value.calls and handed and not handed & wish.said:
+            # What chooses a whole list must be in the path; a field of a row may name it elsewhere.
+            said = wish.path_terms if any(one.call is call for one in draft.listings) else wish.said
+            if value.calls and handed and not handed & said:
                 noun = min(handed)
                 if any(one.operation.resource.noun in handed for one in draft.calls):
                     continue  # `_unsaid` has doubted the call that deals with it

@@ -14,6 +14,7 @@ from bespeak.extensions.negotiation.planner.slot import ITEM, MISSING, Facts, Sl
 from bespeak.extensions.negotiation.planner.vocabulary import (
     GENERIC,
     KEYS,
+    SEARCHES,
     TEXTS,
     WRAPPERS,
     ComparedName,
@@ -28,6 +29,7 @@ from bespeak.text.language.names import CURSORS, LIMITS, OFFSETS, PAGES, join, o
 from bespeak.text.language.sentence import word_set
 
 _SYNONYM: Final = 0.85
+NUMBERS: Final = ("integer", "number")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,7 @@ class PlanField:
     required: bool = False
     item: Facts | None = None  # elements of a list
     inner: tuple[PlanField, ...] = ()  # members of a container
+    is_in_path: bool = False  # True for a path parameter
     is_wanted: bool = False  # True for a field of a proposed output, for which no role or other field will do
 
     @property
@@ -90,6 +93,11 @@ class PlanField:
         return ".".join(self.path[len(self.rows) + 1 :]) if self.lists else self.dotted
 
     @cached_property
+    def is_next(self) -> bool:
+        """True for what leads to the next page of a list: a cursor or a link."""
+        return self.term in NEXT or (self.stems[:1] == ("next",) and self.stems[-1] in ("link", "uri", "url", "href"))
+
+    @cached_property
     def is_one_of_ids(self) -> bool:
         """True for a member of `ids{...}`: a key of its own, beside others."""
         return bool(self.path[-2:-1]) and stems(self.path[-2]) == ("id",)
@@ -97,6 +105,10 @@ class PlanField:
     @cached_property
     def identifies(self) -> frozenset[str]:
         return frozenset(reading.noun for reading in self.readings if reading.attribute == "id")
+
+    @cached_property
+    def is_id(self) -> bool:
+        return bool(self.identifies) and (self.is_in_path or self.stems[-1:] == ("id",))
 
     @cached_property
     def is_uuid(self) -> bool:
@@ -129,7 +141,8 @@ def likeness(need: PlanField, have: PlanField, vocabulary: ServiceNouns) -> floa
     if need.is_wanted and have.is_one_of_ids and need.name != have.name:
         return 0.0  # any of them is a key to send, but none is another
     if not need.meanings.isdisjoint(have.meanings):
-        return 1.0 if need.is_uuid == have.is_uuid or not need.identifies & have.identifies else _SYNONYM
+        alike = need.is_uuid == have.is_uuid or not need.identifies & have.identifies or _is_open(need, have)
+        return 1.0 if alike else _SYNONYM
     if need.attributes.isdisjoint(have.attributes):
         return 0.0
     best = 0.0
@@ -142,6 +155,12 @@ def likeness(need: PlanField, have: PlanField, vocabulary: ServiceNouns) -> floa
             elif noun == other and other_attribute in other_names(attribute):
                 best = max(best, _SYNONYM)
     return best
+
+
+def _is_open(need: PlanField, have: PlanField) -> bool:
+    """Return True if one is a UUID by its format alone, and the other a text of any form."""
+    one, other = (need, have) if need.is_uuid else (have, need)
+    return {"uuid", "guid"}.isdisjoint(words(one.name)) and other.facts.kind == "string" and not other.facts.format
 
 
 def alternatives(field: PlanField, vocabulary: ServiceNouns) -> list[NounReading]:
@@ -162,6 +181,7 @@ NEXT: Final = word_set(
 )
 PLACES: Final = word_set("before ending_before from offset page page_number skip start start_at start_index")
 """Inputs that choose a page by its place."""
+_PLACES_OF_ELEMENTS: Final = OFFSETS | {"start", "start_at"}
 MORE: Final = word_set("has_more has_next_page more")  # outputs that say whether a further page exists
 SORTS: Final = word_set("order order_by ordering sort sort_by")
 TIMES: Final = word_set("date date-time time")  # formats of times; `from` of such a format is a bound, not a place
@@ -183,6 +203,25 @@ class OutputRows:
     def text(self) -> str:
         """Name for people."""
         return self.dotted or f"{plural(self.nouns[0])}".replace("_", " ")
+
+    @cached_property
+    def keys(self) -> list[PlanField]:
+        """Columns that tell one element from the others, those of the element itself before those inside it."""
+        return sorted((field for field in self.fields if field.tells & set(self.nouns)), key=lambda one: len(one.path))
+
+    def is_of_another(self, column: PlanField, value: PlanField) -> bool:
+        """Return True if a value has the name, or the type, of another column than that it would be compared with."""
+        if value.facts.kind != column.facts.kind and column.is_id:
+            # Orders with an `id` and an `external_order_id`: the one of the type of the value is meant.
+            ends = {(*noun.split("_"), "id") for noun in self.nouns}
+            alike = (one for one in self.fields if one.facts.kind == value.facts.kind and one is not column)
+            return any(one.stems[-len(end) :] == end for one in alike for end in ends)
+        names = {one.term for one in self.fields if one.identifies}
+        return value.term != column.term and len(value.stems) > 1 and value.term in names
+
+    @cached_property
+    def ids(self) -> list[PlanField]:
+        return [field for field in self.keys if field.identifies & set(self.nouns)]
 
     @cached_property
     def is_restricted(self) -> bool:
@@ -218,12 +257,22 @@ class PlanOperation:
         return tuple(field for field in self.inputs if field.required)
 
     @cached_property
+    def identified(self) -> frozenset[str]:
+        """Nouns whose ids it yields."""
+        return frozenset[str]().union(*(field.identifies for field in self.outputs))
+
+    @cached_property
+    def asked_for(self) -> frozenset[NounReading]:
+        """What its required inputs may mean."""
+        return frozenset[NounReading]().union(*(field.meanings for field in self.required))
+
+    @cached_property
     def pages(self) -> Paging | None:
         """How all pages are read: by a cursor, or by counting; None if there is one page, or no way to the next."""
         if not self.lists:
             return None
         items = self.lists[0].dotted
-        ahead = [field for field in self.outputs if not field.lists and field.term in NEXT and not field.inner]
+        ahead = [field for field in self.outputs if not field.lists and field.is_next and not field.inner]
         takes = [field for field in self.inputs if field.term in CURSORS | {"page", "offset"}]
         for field in takes:
             for cursor in ahead:
@@ -233,8 +282,11 @@ class PlanOperation:
                     return Paging(parameter=field.name, cursor=cursor.dotted, items=items)
         more = next((one.dotted for one in self.outputs if not one.lists and one.term in MORE), "")
         for field in self.inputs:
-            counts = "pages" if field.term in PAGES else "elements" if field.term in OFFSETS else ""
-            if counts and field.facts.kind == "integer":
+            counts = "pages" if field.term in PAGES else "elements" if field.term in _PLACES_OF_ELEMENTS else ""
+            first = {field.facts.least, field.facts.default if field.facts.default is not MISSING else None}
+            if counts == "elements" and 1 in first:
+                continue  # it counts from one, and would show the last element of a page twice
+            if counts and field.facts.kind in NUMBERS:
                 return Paging(parameter=field.name, cursor=more, counts=counts, items=items)
         return None
 
@@ -243,13 +295,18 @@ class PlanOperation:
         """True if a call yields some of the rows, and nothing says how to get the others."""
         if self.pages is not None or not self.lists:
             return False
-        if any(field.term in NEXT | MORE for field in self.outputs if not field.lists):
+        if any(field.is_next or field.term in MORE for field in self.outputs if not field.lists):
             return True
-        return any(
-            (field.term in PLACES | CURSORS and field.facts.format not in TIMES)
-            or (field.term in LIMITS and (field.required or field.facts.default is not MISSING))
-            for field in self.inputs
-        )
+        most = (field for field in self.inputs if field.term in LIMITS)
+        return bool(self.places) or any(field.required or field.facts.default is not MISSING for field in most)
+
+    @cached_property
+    def places(self) -> frozenset[str]:
+        """Names of the inputs that choose a page. A time is a bound, and so is a `from` beside a `to`."""
+        terms = {field.term for field in self.inputs}
+        bounds = {"from"} if "to" in terms else set()
+        found = (field for field in self.inputs if field.term in (PLACES | CURSORS) - bounds)
+        return frozenset(field.name for field in found if field.facts.format not in TIMES)
 
 
 def make_operation(
@@ -301,8 +358,11 @@ def read_inputs(
         readings = tuple(one for one in vocabulary.read(slot.path, base, slot.facts) if one != ("", "id"))
         if owners.get(name):
             readings = _parameter_readings(name, owners[name], readings, vocabulary, is_proposed)
-        required = (slot.required or name in owners) and slot.facts.default is MISSING
-        found[name] = PlanField(slot.path, readings, slot.facts, required, slot.item, _inner(at, slots))
+        # The thing that a path names has no default.
+        required = name in owners or (slot.required and slot.facts.default is MISSING)
+        found[name] = PlanField(
+            slot.path, readings, slot.facts, required, slot.item, _inner(at, slots), is_in_path=name in owners
+        )
     return tuple(found.values())
 
 
@@ -311,10 +371,13 @@ def _parameter_readings(
 ) -> tuple[NounReading, ...]:
     """Read an endpoint's path parameter by the segment before it: `{id}`, `{order}`, `{order_id}` after `/orders`."""
     parts = stems(name)
+    if not parts:
+        return readings
+    parts = parts[: parts.index("or")] if "or" in parts[1:] else parts  # `team_id_or_slug`
     own = noun_of(tuple(part for part in parts if part not in ("id", "identifier", "identity")))
-    is_key = parts[-1] == "id" or parts[-1] not in KEYS | GENERIC
+    is_key = parts[-1] == "id" or parts[-1] not in KEYS | GENERIC | SEARCHES
     words, others = set(own.split("_")), set(noun.split("_"))
-    akin = not own or words <= others
+    akin = not own or words <= others or noun.startswith(own)  # `{org_id}` after `/orgunits`
     elsewhere = own in vocabulary.things and own in vocabulary.segments and own != noun
     same = NounReading(noun, join(parts))
     if is_key and not elsewhere and (akin or not is_proposed):
@@ -331,8 +394,10 @@ def read_outputs(
 ) -> tuple[PlanField, ...]:
     """Make the fields of an output, containers included. Beside a list, single values are about all of it."""
     paths = {slot.path for slot in slots}
+    terms = {(slot.path[:-1], join(stems(slot.path[-1]))) for slot in slots}
     by_list = {slot.path: slot for slot in slots if slot.item is not None and slot.is_container}
-    outer = [path for path in by_list if _is_wrapped(path)]
+    named = {path: vocabulary.row_noun(path) for path in by_list if _is_wrapped(path)}
+    outer = [path for path, noun in named.items() if noun in (None, resource.noun)]  # lists of links are beside
     listed = is_listing and resource.is_collection and bool(outer)
     objects = [slot.path for slot in slots if slot.is_container and slot.item is None]
     entries = {path[:-1] for path in objects if path[-2:-1] == (ITEM,) and noun_of(stems(path[-1])) == resource.noun}
@@ -349,6 +414,12 @@ def read_outputs(
             bases = [resource.parent] if is_id else [f"{resource.noun} list"]
         readings = vocabulary.read(slot.path, list(dict.fromkeys(bases)), slot.facts)
         name = slot.path[-1].lower()
+        parts = stems(slot.path[-1])
+        if parts[-1:] == ("id",) and join(parts[:-1]) == resource.noun and (slot.path[:-1], "id") in terms:
+            # Beside its own id, that of a group is the group that it belongs to.
+            readings = (NounReading(resource.noun, join(parts)),)
+        elif (slot.path[:-1], join((*parts, "id"))) in terms:  # beside the id of a location, `location` is its name
+            readings = tuple(one for one in readings if one.attribute != "id")
         if name in _SECOND_IDS:  # beside an id it is another key
             own = tuple(NounReading(noun, name) for noun, _ in readings)
             readings = own if (*slot.path[:-1], "id") in paths else (*readings, *own)

@@ -33,10 +33,10 @@ from bespeak.extensions.negotiation.planner.draft import (
 )
 from bespeak.extensions.negotiation.planner.guards import judge
 from bespeak.extensions.negotiation.planner.operation import OperationIndex, PlanField, Usable
-from bespeak.extensions.negotiation.planner.search import Exhausted, PlanSearch
+from bespeak.extensions.negotiation.planner.search import Exhausted, PlanSearch, form_of
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.strategies import ListingSearch, SingleSearch, State, deeds, nearest
-from bespeak.text.language.names import LIMITS, join, plural, stems
+from bespeak.text.language.names import LIMITS, join, plural, stems, with_article
 
 
 class FanOut(NamedTuple):
@@ -91,7 +91,7 @@ class _RecipeWriter:
         return RecipeStep(
             method=operation.endpoint.method,
             path=operation.endpoint.path,
-            input={field.name: self._source(value, depth) for field, value in call.bindings},
+            input={field.name: self._source(value, depth, field) for field, value in call.bindings},
             output=self._names[call],
             for_each=None if walked is None else self._walk(*walked),
             max_items=self._fan_out.most,
@@ -149,8 +149,11 @@ class _RecipeWriter:
             return self._kept(listing, select)
         return Source(kind="previous_step", value=self._names[walked[-1]], select=select)
 
-    def _source(self, value: Value, depth: int | None) -> Source:
-        """Write a value; `depth` is how many steps have already walked the rows."""
+    def _source(self, value: Value, depth: int | None, need: PlanField | None = None) -> Source:
+        """Write a value for a need; `depth` is how many steps have already walked the rows."""
+        form = _form(value, need)
+        if form:
+            return replace(self._source(value, depth), form=form)
         if isinstance(value, Given):
             return Source(kind="proposal", value=value.field.name)
         if isinstance(value, Fixed):
@@ -178,8 +181,16 @@ class _RecipeWriter:
 
     def _conditions(self, matches: Iterable[KeyMatch], depth: int | None) -> tuple[Condition, ...]:
         return tuple(
-            Condition(left=_item(one.column.column), op=one.op, right=self._source(one.value, depth)) for one in matches
+            Condition(left=_item(one.column.column), op=one.op, right=self._source(one.value, depth, one.column))
+            for one in matches
         )
+
+
+def _form(value: Value, need: PlanField | None) -> str:
+    """Return the form that a value must be converted to for a need; empty if it is right as it is."""
+    if need is None or not isinstance(value, Given | RowValue | CallResult):
+        return ""
+    return form_of(need, value.field)
 
 
 def _order(by: PlanField | str | None) -> Source | None:
@@ -217,7 +228,7 @@ def explain(draft: Draft, calls: tuple[PlannedCall, ...], fan_out: FanOut) -> tu
     numbers = {call: number for number, call in enumerate(calls, 1)}
     found = []
     for number, call in enumerate(calls, 1):
-        inputs = [f"{field.name} = {_value(value, numbers)}" for field, value in call.bindings]
+        inputs = [f"{field.name} = {_value(value, numbers, field)}" for field, value in call.bindings]
         each = f" for each row, of at most {fan_out.most} ({fan_out.policy})" if call.is_per_row else ""
         sent = f" with {', '.join(inputs)}" if inputs else ""
         found.append(f"Step {number}: call {call.operation.endpoint}{each}{sent}.")
@@ -246,7 +257,10 @@ def _listing(listing: Listing, numbers: dict[PlannedCall, int]) -> str:
     return f"Result: {listing.table.text} are {rows}{kept}{order}{most}, each with {'; '.join(columns)}."
 
 
-def _value(value: Value, numbers: dict[PlannedCall, int]) -> str:
+def _value(value: Value, numbers: dict[PlannedCall, int], need: PlanField | None = None) -> str:
+    form = _form(value, need)
+    if form:
+        return f"{_value(value, numbers)} as {with_article(form)}"
     if isinstance(value, Given):
         return f"the input {value.field.name}"
     if isinstance(value, Fixed):
@@ -262,7 +276,10 @@ def _value(value: Value, numbers: dict[PlannedCall, int]) -> str:
 
 
 def _where(matches: Iterable[KeyMatch], numbers: dict[PlannedCall, int]) -> str:
-    parts = [f"{one.column.column} {_COMPARED.get(one.op, one.op)} {_value(one.value, numbers)}" for one in matches]
+    parts = [
+        f"{one.column.column} {_COMPARED.get(one.op, one.op)} {_value(one.value, numbers, one.column)}"
+        for one in matches
+    ]
     return f" where {' and '.join(parts)}" if parts else ""
 
 
@@ -384,7 +401,7 @@ class Planner:
         if isinstance(wish, Miss):
             yield wish
             return
-        ordered = ordered_wish(wish, index.vocabulary)
+        ordered = ordered_wish(wish, index)
         if ordered is not None:
             yield ordered
         yield wish
@@ -412,7 +429,7 @@ class _PlanAttempt:
         exhausted: Exhausted | None = None
         try:
             for depth in _DEPTHS:
-                self._depth = min(depth, self._most_steps)
+                self._depth = self._search.depth = min(depth, self._most_steps)
                 self._misses = {}
                 for draft in self._drafts():
                     self._consider(draft)

@@ -32,13 +32,14 @@ from bespeak.extensions.negotiation.planner.operation import (
 )
 from bespeak.extensions.negotiation.planner.slot import MISSING, Facts, fit
 from bespeak.extensions.negotiation.planner.vocabulary import SEARCHES, SHARED, NounReading
-from bespeak.text.language.names import LIMITS
+from bespeak.text.language.names import LIMITS, with_article
 
 _PROVIDERS: Final = 24  # most operations that are tried for one value
 _KEPT: Final = 4  # most ways to get one value that are kept
 _COMBINED: Final = 4  # inputs of a call above which only the best way to get each is kept
 _CLOSE: Final = 0.8  # likeness from which a given value is used for an input
 _SAME: Final = 0.95  # likeness from which two ids are compared
+_CONVERTED: Final = 0.99  # quality of a key that is converted: it loses nothing
 _OTHER_TEXT: Final = 0.55  # quality of a search for the name of another noun than the one that is listed
 
 
@@ -50,8 +51,23 @@ class Exhausted(Exception):
         self.by_clock = by_clock
 
 
-PlanScope = tuple[tuple[PlanField, Value], ...]
-"""The values at hand: those given, and the columns of a row if calls are made for each row."""
+class PlanScope:
+    """The values at hand: those given, and the columns of a row if calls are made for each row."""
+
+    def __init__(self, values: Iterable[tuple[PlanField, Value]]) -> None:
+        self.values = tuple(values)
+        self._places: dict[object, list[int]] = {}  # places of values by all that a need may find them by
+        for place, (field, _) in enumerate(self.values):
+            for name in (*field.attributes, field.stems, field.comparison):
+                self._places.setdefault(name, []).append(place)
+
+    def near(self, need: PlanField, *, is_searched: bool) -> list[tuple[PlanField, Value]]:
+        """Return the values that may be what is needed; whatever is left out cannot be."""
+        if is_searched or need.term in SORTS:
+            return list(self.values)
+        names = (*need.attributes, need.stems, *([need.comparison] if need.comparison else []))
+        places = {place for name in names for place in self._places.get(name, ())}
+        return [self.values[place] for place in sorted(places)]
 
 
 class PlanSearch:
@@ -62,15 +78,18 @@ class PlanSearch:
     ) -> None:
         self.index = index
         self.wish = wish
-        self.given: PlanScope = tuple((field, Given(field)) for field in wish.givens)
+        self.given = PlanScope((field, Given(field)) for field in wish.givens)
         self._usable = usable
+        # Things whose id is given: no other way leads to the same one, although its type may not fit.
+        self._told = frozenset[str]().union(*(field.identifies for field in wish.givens if field.is_id))
         self.left = expansions
+        self.depth = 0  # longest chain of calls that is tried at the moment
         self._asked = 0
         self._stop = stop
         self._calls: dict[tuple[int, tuple[tuple[str, int], ...]], PlannedCall] = {}
         self._values: list[Value] = []
         self._memo: dict[Any, list[Option]] = {}
-        self._providers: dict[PlanField, list[tuple[float, PlanOperation, PlanField]]] = {}
+        self._providers: dict[Any, list[tuple[float, PlanOperation, PlanField]]] = {}
         self._may: dict[int, bool] = {}
         self._rows: dict[OutputRows, PlanScope] = {}
         self._named: dict[int, int] = {}
@@ -78,8 +97,8 @@ class PlanSearch:
     def row_scope(self, rows: OutputRows) -> PlanScope:
         """Return the scope of calls that are made for each row: its columns before what is given."""
         if rows not in self._rows:
-            columns = tuple((field, RowValue(field)) for field in rows.fields if not field.inner)
-            self._rows[rows] = (*columns, *self.given)
+            columns = [(field, RowValue(field)) for field in rows.fields if not field.inner]
+            self._rows[rows] = PlanScope([*columns, *self.given.values])
         return self._rows[rows]
 
     def spend(self, compared: int = 0) -> None:
@@ -102,8 +121,9 @@ class PlanSearch:
 
     def providers(self, need: PlanField) -> list[tuple[float, PlanOperation, PlanField]]:
         """Return the operations that yield a value, best first; those that change something never do."""
-        if need in self._providers:
-            return self._providers[need]
+        asked = need.readings, need.facts.kind, need.facts.format, need.facts.values, need.is_wanted, need.path[-2:]
+        if asked in self._providers:
+            return self._providers[asked]
         found: dict[tuple[int, str], tuple[float, PlanOperation, PlanField]] = {}
         for reading in alternatives(need, self.index.vocabulary):
             for operation, field in self.index.yielding.get(reading, ()):
@@ -114,8 +134,8 @@ class PlanSearch:
                 score = self.score(need, field)
                 if score:
                     found[key] = score, operation, field
-        self._providers[need] = sorted(found.values(), key=lambda one: self._order(need, *one))[:_PROVIDERS]
-        return self._providers[need]
+        self._providers[asked] = sorted(found.values(), key=lambda one: self._order(need, *one))[:_PROVIDERS]
+        return self._providers[asked]
 
     def _order(
         self, need: PlanField, score: float, operation: PlanOperation, field: PlanField
@@ -147,7 +167,7 @@ class PlanSearch:
         return self.at_hand(need, scope) or self.computed(need, scope, depth)
 
     def computed(self, need: PlanField, scope: PlanScope, depth: int) -> list[Option]:
-        if depth <= 0:
+        if depth <= 0 or not need.identifies.isdisjoint(self._told):
             return []
         key = (need.readings, need.facts.kind, id(scope), depth)
         if key in self._memo:
@@ -156,7 +176,10 @@ class PlanSearch:
         vocabulary = self.index.vocabulary
         for score, operation, field in self.providers(need):
             # An operation that needs what it should give is of no use.
-            if field.lists > 1 or any(likeness(need, one, vocabulary) == 1.0 for one in operation.required):
+            is_echo = not need.meanings.isdisjoint(operation.asked_for) and any(
+                likeness(need, one, vocabulary) == 1.0 for one in operation.required
+            )
+            if field.lists > 1 or is_echo:
                 continue
             self.spend()
             about = f"{need.text} from {operation.number} {field.text}"
@@ -182,7 +205,8 @@ class PlanSearch:
                 named = PlanField((f"{role}_id",), (NounReading(role, "id"),), key.facts)
                 for option in self.value(named, scope, depth - 1):
                     self.spend()
-                    doubt = f"Is the {role} a {noun}? `{operation.endpoint}` would be asked for the id of the {role}."
+                    asked = f"`{operation.endpoint}` would be asked for the id of the {role}."
+                    doubt = f"Is the {role} {with_article(noun)}? {asked}"
                     about = Decision(f"role {role} {operation.number}", 0.6 * score, 1.0, doubt)
                     value = CallResult(self._make(operation, [(key, option.value)]), field)
                     found.append(Option(value, option.decisions | {about}))
@@ -194,7 +218,7 @@ class PlanSearch:
         for role in sorted(column.identifies):
             for operation in self.index.roles.get(role, ()):
                 noun = operation.resource.noun
-                if not self.allows(operation) or any(role in one.identifies for one in operation.outputs):
+                if not self.allows(operation) or role in operation.identified:
                     continue  # it has the role beside it, so that it is not the role: the workspace of a task
                 need = PlanField((f"{noun}_id",), (NounReading(noun, "id"),), column.facts)
                 doubt = Decision(f"role {role} {operation.number}", 0.6, 1.0, f"Is the {role} meant by the {noun}?")
@@ -207,7 +231,8 @@ class PlanSearch:
         if key in self._memo:
             return self._memo[key]
         found: list[tuple[float, bool, Option]] = []
-        for field, value in scope:
+        is_searched = searched is not None and need.term in SEARCHES
+        for field, value in scope.near(need, is_searched=is_searched):
             score = self._sent(need, field, searched)
             if score >= _CLOSE * 0.9:
                 about = f"{need.text} of {searched.number if searched else ''} is {field.text}"
@@ -285,7 +310,8 @@ class PlanSearch:
             values = [id(option.value) for option in chosen if not isinstance(option.value, Fixed)]
             if len(set(values)) == len(values):
                 found.append(self._filled(operation, bound, scope))
-                found += self._related(operation, bound, found[-1], scope, depth)
+                if depth >= self.depth - 1:  # a call for what is wanted, not one that supplies another
+                    found += self._related(operation, bound, found[-1], scope, depth)
         return self._best(found)
 
     def _filled(self, operation: PlanOperation, bound: list[tuple[PlanField, Option]], scope: PlanScope) -> Option:
@@ -382,7 +408,10 @@ class PlanSearch:
             return [(CallResult(call, field, pick), option.decisions | {decision} | other)]
         if searched:
             decision = Decision(f"first {about}", 0.9, 0.3, "")
-        elif operation.resource.is_collection and any(one.tells & set(rows.nouns) for one, _ in keyed):
+        elif operation.resource.is_collection and any(
+            one.tells & set(rows.nouns) and not one.is_in_path
+            for one, _ in keyed  # in a path it is that of the parent
+        ):
             return [(CallResult(call, field, Pick()), frozenset((Decision(f"only {about}", 0.93, 0.3),)))]
         elif operation.resource.view:
             decision = Decision(f"first {about}", 0.8, 0.3)
@@ -395,19 +424,23 @@ class PlanSearch:
         self, rows: OutputRows, field: PlanField, scope: PlanScope, depth: int
     ) -> list[tuple[PlanField, Option, float]]:
         """Return a column that identifies a row with the value to compare it with, ids first."""
-        for column in rows.fields:
-            if column is field or not column.tells & set(rows.nouns):
-                continue
+        for column in rows.keys:
             for option in self.at_hand(column, scope):
                 if isinstance(option.value, RowValue) and any(one.attribute in SHARED for one in column.readings):
                     continue
-                if option.quality >= (_SAME if column.identifies else _CLOSE):
+                enough = _SAME if column.identifies else _CLOSE
+                if option.quality >= enough and not _is_of_another(rows, column, option):
                     return [(column, option, 0.97 if column.identifies else 0.93)]
-        own = [column for column in rows.fields if column.identifies & set(rows.nouns)]
-        for column in own[:1]:
+        for column in rows.ids[:1]:
             if column is not field and depth > 0:
-                return [(column, option, 0.97) for option in self.value(column, scope, depth - 1)[:1]]
+                found = [one for one in self.value(column, scope, depth - 1) if not _is_of_another(rows, column, one)]
+                return [(column, option, 0.97) for option in found[:1]]
         return []
+
+
+def _is_of_another(rows: OutputRows, column: PlanField, option: Option) -> bool:
+    value = option.value
+    return isinstance(value, Given | RowValue | CallResult) and rows.is_of_another(column, value.field)
 
 
 def _is_own(value: Value, nouns: frozenset[str]) -> bool:
@@ -423,9 +456,21 @@ def _is_own(value: Value, nouns: frozenset[str]) -> bool:
 WHOLE: Final = PlanField(("",), (), Facts())
 
 
+_FORMS: Final = {("string", "integer"): "text", ("integer", "string"): "integer", ("number", "string"): "integer"}
+
+
+def form_of(need: PlanField, have: PlanField) -> str:
+    """Return the form that a key must be converted to; empty if none is needed, or none would help."""
+    kinds = need.facts.kind, have.facts.kind
+    keys = (need.is_id and have.is_id) or (need.is_in_path and have.is_in_path and need.term == have.term)
+    if not keys or need.is_wanted or need.facts.values is not None or need.is_uuid or have.is_uuid:
+        return ""
+    return _FORMS.get(kinds, "")
+
+
 def match_facts(need: PlanField, have: PlanField, *, sent: bool = False) -> float:
     """Judge types, formats and values; of lists also those of the elements, of objects those of the members."""
-    quality = fit(need.facts, have.facts, sent=sent)
+    quality = fit(need.facts, have.facts, sent=sent) or (_CONVERTED if form_of(need, have) else 0.0)
     if quality and need.item is not None and have.item is not None:
         quality *= fit(need.item, have.item, sent=sent)
     if quality and need.inner:

@@ -18,6 +18,7 @@ class Facts:
     """What a schema says about a value, through references and combinations."""
 
     kind: str = ""  # the one type of the value; "mixed" if there are several, empty if it is open
+    kinds: frozenset[str] = frozenset()  # all of them
     members: Mapping[str, Any] = field(default_factory=dict)
     required: frozenset[str] = frozenset()
     items: Any = None
@@ -53,7 +54,11 @@ class Unnameable(Exception):
 
 def slots_of(schema: Mapping[str, Any], *, most: int, levels: int, strict: bool = False) -> list[Slot]:
     """List the slots of a schema, containers first. Leave out what is too much or unnameable; raise it if `strict`."""
-    return _Walk(schema, most, levels, strict).found
+    walk = _Walk(schema, most, levels, strict)
+    while walk.is_cut and levels > 2:  # what is near the root says more than what is deep in its first members
+        levels -= 1
+        walk = _Walk(schema, most, levels, strict)
+    return walk.found
 
 
 class _Walk:
@@ -65,6 +70,7 @@ class _Walk:
         self._levels = levels
         self._strict = strict
         self.found: list[Slot] = []
+        self.is_cut = False  # True if there were more slots than may be
         facts = self._facts(self._root)
         if facts.kind == "array":  # a list at the top level is a field without a name
             self._slot(("",), self._root, required=True, level=0)
@@ -81,6 +87,7 @@ class _Walk:
             raise SchemaTooLarge
         return Facts(
             kind="mixed" if len(kinds) > 1 else view.kind if kinds else "",
+            kinds=frozenset(kinds),
             members={one.name: one.schema for one in members},
             required=frozenset(one.name for one in members if one.required),
             items=keywords.get("items"),
@@ -101,6 +108,7 @@ class _Walk:
             if len(self.found) >= self._most or level >= self._levels:
                 if self._strict:
                     raise SchemaTooLarge
+                self.is_cut |= len(self.found) >= self._most
                 return
             self._slot((*path, name), SchemaView(schema, self._root), required=name in facts.required, level=level)
 
@@ -123,7 +131,7 @@ def fit(need: Facts, have: Facts, *, sent: bool = False) -> float:
     """Judge whether `have` may stand for `need`: 0 if not, 1 if certainly. What is `sent`, its endpoint checks."""
     wanted, given = need.kind, have.kind
     if "mixed" in (wanted, given):
-        return 0.0
+        return 0.97 if sent and given in need.kinds and not need.format and need.values is None else 0.0
     if wanted and given and wanted != given and not (wanted == "number" and given == "integer"):
         return 0.0
     if need.format and have.format and need.format != have.format:

@@ -21,11 +21,11 @@ from bespeak.extensions.negotiation.planner.draft import (
     WantedTable,
     cost_of,
 )
-from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, TIMES, OutputRows, PlanField, PlanOperation
+from bespeak.extensions.negotiation.planner.operation import SORTS, TIMES, OutputRows, PlanField, PlanOperation
 from bespeak.extensions.negotiation.planner.search import WHOLE, PlanSearch
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.text.language.lexicon import meanings
-from bespeak.text.language.names import CURSORS, LIMITS, join, other_names
+from bespeak.text.language.names import LIMITS, join, other_names
 from bespeak.text.language.operation_class import operation_classes
 
 _BEAM: Final = 12
@@ -106,8 +106,8 @@ def _with(state: State, field: PlanField, option: Option, score: float) -> State
 
 _DRIVERS: Final = 12  # most lists that are tried
 _KEPT: Final = 3
-_TIME_ENDINGS: Final = ("at", "on", "date", "time")
-"""What columns of times add to the word that a bound uses: `placed_after` is about `placed_at`."""
+_TIME_ENDINGS: Final = ("at", "on", "date", "time", " date", " time")
+"""What columns of times add to the word that a bound uses: `placed_after` is about `placed_at`, or `date_placed`."""
 _ANY_TIME: Final = frozenset(("date", "time", "day"))  # a bound that names no column means the only date of the rows
 
 
@@ -146,7 +146,7 @@ class ListingSearch:
         """Return lists of other things, each of which is the key to one that is wanted: invoices by order."""
         found: list[Listing] = []
         seen: set[tuple[int, str]] = set()
-        search, table = self._search, self._table
+        search, table, near = self._search, self._table, replace(self, _depth=min(self._depth, 2))
         for _, single, field in search.providers(table.columns[0]) if table.columns else ():
             if field.lists or single.resource.noun not in table.nouns or single.resource.is_collection:
                 continue
@@ -160,7 +160,7 @@ class ListingSearch:
                 via = Decision(f"via {operation.number}", 0.95 if own else 0.6, 0.5, doubt)
                 for called in search.call(operation, search.given, self._depth - 1, rows.nouns[0]):
                     assert isinstance(called.value, CallResult)
-                    listing = self._fill(called.value, rows, called.decisions | {via})
+                    listing = near._fill(called.value, rows, called.decisions | {via})
                     if listing is not None and any(one.is_per_row and one.calls for _, one in listing.columns):
                         found.append(listing)
         return found
@@ -263,6 +263,9 @@ class ListingSearch:
         if filters or sort or listing.table.way:
             call = self._search.unlimited(call)
             decisions |= self._scanned(call)
+        elif call.operation.resource.noun in listing.rows.nouns and call.operation.pages is None:
+            asked = any(field.term in LIMITS for field, _ in call.bindings)
+            decisions |= set() if asked else self._scanned(call)
         givens = (field for field in self._search.wish.givens if field.term in LIMITS and field.name not in call.givens)
         limit = next((field for field in givens if field.facts.kind in ("integer", "")), None)
         if listing.table.way:
@@ -277,12 +280,12 @@ class ListingSearch:
     def _scanned(self, call: PlannedCall) -> set[Decision]:
         """Return what is doubtful about a list that must be read as a whole."""
         operation = call.operation
-        placed = any(field.term in PLACES | CURSORS for field, _ in call.bindings)
+        placed = any(field.name in operation.places for field, _ in call.bindings)
         if operation.pages is not None and not placed:
             return {Decision(f"scan {operation.number}", 0.95, 0.8)}
         if operation.is_partial or placed:
             doubt = f"`{operation.endpoint}` shows its list in pages, and nothing says how to read all of them."
-            return {Decision(f"scan {operation.number}", 0.6, 0.8, doubt)}
+            return {Decision(f"scan {operation.number}", 0.61, 0.8, doubt)}
         return set()
 
     def _filter(self, given: PlanField, rows: OutputRows) -> KeyMatch | None:
@@ -292,7 +295,8 @@ class ListingSearch:
                 times = [field for field in rows.fields if field.facts.format in TIMES and field.lists == 1]
                 return KeyMatch(times[0], Given(given), compared.op) if len(times) == 1 else None
             for ending in ("", *_TIME_ENDINGS):
-                attribute = (*compared.attribute.split("_"), *ending.split())
+                named = tuple(compared.attribute.split("_"))
+                attribute = (*ending.split(), *named) if ending.startswith(" ") else (*named, *ending.split())
                 readings = self._search.index.vocabulary.read_name(attribute, rows.nouns, given.facts)
                 made = self._compared(PlanField((join(attribute),), readings, given.facts), given, compared.op, rows)
                 if made is not None and (not ending or made.column.facts.format in TIMES):

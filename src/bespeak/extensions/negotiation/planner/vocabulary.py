@@ -217,10 +217,13 @@ class ServiceNouns:
         self.roles: dict[str, list[str]] = {}  # things that may play a role, such as `agent` for `assignee`
         self.coded: dict[str, str] = {}  # nouns by the code that stands for the id: the `isbn` of a book
         self.nouns: set[str] = set()  # everything that may be the noun of a field
+        self._beginnings: set[tuple[str, ...]] = set()  # beginnings of paths, by the terms of their segments
         counts: Counter[str] = Counter()
         total = 0
         for path, inputs, outputs in endpoints:
             segments = segments_of(path)
+            terms = tuple(segment.term for segment in segments)
+            self._beginnings |= {terms[:end] for end in range(1, len(terms) + 1)}
             total += 1
             counts.update({segment.term for segment in segments if not segment.is_silent})
             for before, segment in pairwise(segments):
@@ -246,10 +249,17 @@ class ServiceNouns:
         self.resources = frozenset(self.nouns)
         """Nouns of paths and lists: an id alone, as `short_id`, does not make `short_url` the url of a short."""
         self.nouns |= self.things
+        self.solid = {noun.replace("_", ""): noun for noun in sorted(self.nouns)}  # nouns by their letters alone
         self.wrappers = WRAPPERS - (self.things & _KEPT_IN)  # say nothing here, unless they are things of the service
         self.common = {term for term, count in counts.items() if total >= _FEW and count > _COMMON * total}
         """Segments of so many endpoints that they distinguish none."""
         self._roles: dict[str, str] = {}
+
+    def is_silent(self, segment: Segment, resource: PathResource) -> bool:
+        """Return True if a segment says nothing: many endpoints have it, and nothing is beside it that lacks it."""
+        at = resource.segments.index(segment)
+        terms = tuple(one.term for one in resource.segments)
+        return segment.term in self.common and (*terms[:at], *terms[at + 1 : at + 2]) not in self._beginnings
 
     def knows(self, term: str) -> bool:
         """Return True if the service uses a term for a thing or a segment."""
@@ -310,7 +320,9 @@ class ServiceNouns:
                 nouns, before = [noun] if own else [noun, *nouns], ()
             elif stems(name) and noun_of(stems(name)) not in self.wrappers | _LINKING:
                 before = (*before, *stems(name))
-        return self.read_name((*before, *stems(path[-1])), nouns, facts)
+        found = self.read_name((*before, *stems(path[-1])), nouns, facts)
+        is_link = any(noun_of(stems(name)) in _LINKING for name in path[:-1])  # says which thing, and nothing about it
+        return tuple(one for one in found if one.attribute == "id") if is_link else found
 
     def read_name(self, parts: tuple[str, ...], nouns: Sequence[str], facts: Facts) -> tuple[NounReading, ...]:
         """Return what the words of a name may mean for an owner of these nouns."""
