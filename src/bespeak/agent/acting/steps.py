@@ -39,6 +39,7 @@ _MOST_BREAKS: Final = 40  # places where a clause may begin that are looked at
 THE_ANSWER: Final = Reference("the answer", (0, 0), "it")
 REMEMBERED: Final = -1  # source of a step that takes what an earlier instruction found
 _LONGEST: Final = 500  # characters of a value that is passed on
+_APART: Final = 0.7  # confidence from which words that were said for one endpoint are the argument of another
 _SAME, _OTHER = 0.9, 0.6  # confidence of a value of the same service, and of another one: it is asked about
 _BREAK: Final = re.compile(
     # Possessive, and never begun between two blanks: a text of blanks would take minutes.
@@ -281,7 +282,11 @@ def _said_before(agent: ActingAgent, decided: Decision, earlier: Sequence[PlanSt
         read = agent.find_arguments(one.instruction, place).found if len(same) < len(decided.missing) else ()
         for argument in (*same.values(), *read):
             span, name = argument.span, argument.name
-            free = span is not None and not any(start < span[1] and span[0] < end for start, end in taken)
+            free = (
+                span is not None
+                and argument.confidence >= _APART
+                and not any(start < span[1] and span[0] < end for start, end in taken)
+            )
             is_new = name in decided.missing and name not in found and (name in same or free)
             if is_new and takes(place, name, argument.value):
                 quoted = f'"{one.instruction[slice(*span)]}"' if span else "what was said before"
