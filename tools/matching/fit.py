@@ -126,6 +126,13 @@ def write_need(endpoint: Endpoint, rng: random.Random) -> str:
     return f"{rng.choice(OPENINGS)}{verb} {' '.join(kept)}{rng.choice(ENDINGS)}"
 
 
+def write_foreign(endpoint: Endpoint, other: Endpoint, rng: random.Random) -> str:
+    """Write a need for what an endpoint does, with the thing of another one: "cancel my gym membership" in a shop."""
+    noun = " ".join(other.path.strip("/").replace("-", " ").split("/"))
+    said = f"{rng.choice(('my', 'the', 'a', 'this', 'another'))} {noun}"
+    return f"{rng.choice(OPENINGS)}{endpoint.method.lower()} {said}{rng.choice(ENDINGS)}"
+
+
 @dataclass(frozen=True)
 class Example:
     signals: Signals
@@ -150,6 +157,8 @@ def examples(backend: Backend, seed: int) -> Iterator[Example]:
         inside = rng.sample(inside, min(size, len(inside))) if few else inside
         outside = [one for one in asked if one not in inside]
         near = [one for one in outside if one.service in drawn] or outside
+        nouns = {endpoints[one.endpoint].path.split("/")[-1] for one in asked if one.service in drawn}
+        foreign = [one for one in outside if endpoints[one.endpoint].path.split("/")[-1] not in nouns]
         if not inside:
             continue
         index = EndpointIndex([endpoints[one.endpoint] for one in inside], backend=backend)
@@ -159,10 +168,14 @@ def examples(backend: Backend, seed: int) -> Iterator[Example]:
             if kind > share:
                 right = rng.randrange(len(inside))
                 need = _say(inside[right], endpoints, templates, rng)
-            elif kind > share * 0.6:
+            elif kind > share * 0.75:
                 need = rng.choice(nothing)
+            elif kind > share * 0.4:
+                need = write_foreign(
+                    endpoints[rng.choice(inside).endpoint], endpoints[rng.choice(foreign).endpoint], rng
+                )
             else:
-                need = _say(rng.choice(near if kind < share * 0.3 else outside), endpoints, templates, rng)
+                need = _say(rng.choice(near if kind < share * 0.2 else outside), endpoints, templates, rng)
             if (found := index.best(need)) is not None:
                 yield Example(found[1], found[0] == right, right >= 0, few)
 

@@ -138,9 +138,9 @@ def test_callers_own_vectors_are_used_and_unchanged_endpoints_are_not_embedded_a
 
     own = Backend("own", embed)
     assert EndpointIndex(HOTEL, backend=own).match("I am hungry", floor=0.0)[0].place == 3
-    assert len(asked) == len(HOTEL) + 1
+    assert len(asked) == len(HOTEL) + 2  # the need, and the need without its verb
     EndpointIndex([*HOTEL, _endpoint("LIST", "/guest", "Lists guests.")], backend=own).match("who is here", floor=0.0)
-    assert len(asked) == len(HOTEL) + 3
+    assert len(asked) == len(HOTEL) + 5
 
 
 def test_parameters_that_may_be_left_out_and_ids_in_paths_are_not_embedded() -> None:
@@ -184,6 +184,16 @@ GUESTHOUSE = [
 @pytest.mark.parametrize("need", ["hum a tune about whales", "send 20 dollars to my aunt", "get me a burger"])
 def test_small_catalogues_do_not_serve_what_has_nothing_in_common_with_them(backend: Backend, need: str) -> None:
     assert EndpointIndex(GUESTHOUSE, backend=backend).match(need) == []
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    ("need", "served"),
+    [("cancel my gym membership", False), ("cancel my stay", True), ("book a dentist", False), ("book a room", True)],
+)
+def test_a_verb_alone_makes_no_match_likely(backend: Backend, need: str, served: bool) -> None:
+    (best, *_) = EndpointIndex(GUESTHOUSE, backend=backend).match(need, floor=0.0)
+    assert (best.confidence >= 0.75) is served
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda one: one.name)

@@ -71,7 +71,7 @@ def word_roles(section: str = "roles") -> Mapping[str, tuple[str, ...]]:
     return found
 
 
-@cache
+@lru_cache(maxsize=4)
 def _synonyms(section: str = "synonyms") -> Mapping[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for line in _sections("words.txt")[section].strip().splitlines():

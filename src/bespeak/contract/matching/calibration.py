@@ -26,6 +26,8 @@ class Signals(NamedTuple):
     score: float
     terms: int
     size: int
+    object: float  # cosine of the need without its verb, that is with what something is done
+    named: float  # share of what the need says beside its verb that is in the endpoint
     doubtful: bool  # the method does the contrary, or the need does not say with what
 
     def features(self) -> tuple[float, ...]:
@@ -41,14 +43,26 @@ class Signals(NamedTuple):
             1.0 / max(self.terms, 1),
             math.log(max(self.size, 1)) / 5.0,
             float(self.words <= 0.0),
+            self.object,
+            self.named,
+            float(self.named <= 0.0) * max(self.verb - 0.5, 0.0),
         )
 
 
 WEIGHTS: Final[dict[str, tuple[float, ...]]] = {
-    "words": (-1.592, 4.019, 2.967, 0.521, 2.957, 1.608, 1.585, 0.411, -1.588, -1.094, 0.427),
-    "wordllama": (-1.585, 4.334, 3.191, 0.320, 2.718, 1.318, 1.780, 0.467, -1.335, -0.950, 0.522),
-    "minilm": (-2.374, 6.235, 4.312, 0.441, 3.536, 1.066, 1.326, 0.348, -0.815, -0.785, 0.426),
-}
+    "words": (
+        -2.209, 1.967, 1.854, -0.076, 3.638, 2.012, 1.344,
+        0.404, -1.218, -0.859, 1.323, 2.747, 0.437, -2.722,
+    ),
+    "wordllama": (
+        -2.170, 2.122, 2.628, -0.460, 3.570, 1.927, 1.541,
+        0.318, -0.841, -0.610, 1.400, 2.766, 0.670, -2.773,
+    ),
+    "minilm": (
+        -2.985, 3.028, 2.699, 0.097, 3.575, 1.482, 0.879,
+        0.367, -0.872, -0.377, 1.292, 3.922, 0.801, -2.374,
+    ),
+}  # fmt: skip
 
 
 def confidence(backend: str, signals: Signals, weights: Sequence[float] | None = None) -> float:

@@ -12,13 +12,14 @@ from typing import Final, NamedTuple
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_route import as_text
 from bespeak.contract.matching.calibration import FLOOR, TIE, Signals, confidence
-from bespeak.contract.matching.needs import Need, is_value, read_need
+from bespeak.contract.matching.needs import Need, is_value, read_need, words
 from bespeak.contract.matching.text_index import Field, TextIndex, hits, read_fields
 from bespeak.contract.matching.vectors import SMALL, Backend, VectorIndex, usual_backend
 from bespeak.text.bounded_cache import BoundedCache
 from bespeak.text.identifiers import apart
 from bespeak.text.language.injection import addressed, instruction, may_inject, sentences
 from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.names import stem
 from bespeak.text.language.operation_class import fit, operation_classes
 from bespeak.text.language.verb_form import lemmas
 
@@ -205,8 +206,19 @@ class EndpointIndex:
             score=weighed.fused[first] / weighed.top,
             terms=weighed.terms,
             size=len(self._documents),
+            object=self._vectors.cosines(weighed.need.object)[first],
+            named=self._named(weighed.need, first),
             doubtful=weighed.need.refers or self._is_contrary(weighed, first) or self._is_far(weighed, first),
         )
+
+    def _named(self, need: Need, place: int) -> float:
+        """Return the share of what a need says beside its verb that a text has. "A good book" does not name BOOK."""
+        method = stem(self._methods[place]) if place < len(self._methods) else ""
+        terms = words(need.object)
+        weights = {term: self._words.rarity(term) for term in terms if self._words.has(term) or not is_value(term)}
+        fields = self._documents[place].fields
+        found = (term for term in weights if term != method and any(hits(term, field) for field in fields))
+        return sum(weights[term] for term in found) / sum(weights.values()) if weights else 1.0
 
     def _is_contrary(self, weighed: _Weighed, place: int) -> bool:
         """Return True if either of verb and method removes or ends what the other does not."""

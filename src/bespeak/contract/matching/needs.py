@@ -75,6 +75,7 @@ class Need(NamedTuple):
     words: tuple[str, ...]  # in lower case, with those that say nothing
     terms: tuple[str, ...]  # stems of the words that say something, each once
     verbs: tuple[str, ...]  # what is to be done, in the base form
+    object: str  # what it says beside its first verb: with what something is done
     asks: bool  # True for a question about facts, which nothing that changes them can answer
     refers: bool  # True if it says only what to do, with something that was spoken of before: "book the first one"
 
@@ -86,13 +87,15 @@ def read_need(text: str) -> Need:
 
 @lru_cache(maxsize=1024)
 def _read(text: str) -> Need:
-    behind = _POLITE.sub("", text[:_OPENING])
+    thing = behind = _POLITE.sub("", text[:_OPENING])
     if _ASKING.match(behind):
         verbs: tuple[str, ...] = ("find", "get")
     else:
-        verbs = tuple(dict.fromkeys(head.verb for head in head_verbs(behind) if head.kind != "own"))
+        heads = head_verbs(behind)
+        verbs = tuple(dict.fromkeys(head.verb for head in heads if head.kind != "own"))
+        thing = behind[: heads[0].start] + behind[heads[0].end :] if heads else behind
     found = tuple(_WORD.findall(text.lower()))[:_MOST]
     terms = dict.fromkeys(stem(word) for word in found if word not in _FILLERS)
     others = terms.keys() - _REFERRING - {stem(verb) for verb in verbs}
     refers = not others and not _REFERRING.isdisjoint(found)
-    return Need(text, found, tuple(terms), verbs, _QUESTION.match(behind) is not None, refers)
+    return Need(text, found, tuple(terms), verbs, thing, _QUESTION.match(behind) is not None, refers)

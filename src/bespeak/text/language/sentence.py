@@ -5,7 +5,7 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections.abc import Iterator
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Final, NamedTuple
 
 from bespeak.text.identifiers import apart
@@ -33,6 +33,7 @@ def _sections() -> dict[str, str]:
     return {name: text for name, _, text in sections}
 
 
+@lru_cache(maxsize=64)
 def listed(name: str) -> frozenset[str]:
     """Return the words of a section of words.txt."""
     return word_set(_sections()[name])
@@ -48,6 +49,7 @@ def groups(name: str) -> list[frozenset[str]]:
     return [word_set(line) for line in _sections()[name].splitlines()]
 
 
+@lru_cache(maxsize=64)
 def names(section: str) -> dict[str, str]:
     """Return the words of a section of words.txt with rows such as `km: kilometer kilometers`, each with its row."""
     rows = (line.partition(": ") for line in _sections()[section].splitlines() if line)

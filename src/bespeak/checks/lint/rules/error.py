@@ -10,7 +10,6 @@ from bespeak.checks.lint.subject import Declared, LintContext
 from bespeak.contract.endpoint import Endpoint
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, instead, unquoted
 from bespeak.text.identifiers import snake
-from bespeak.text.language.sentence import listed
 from bespeak.text.source.tree import Change
 
 ERROR_NAME: Final = Rule("J605", "error-name", "MUST", "AGTP-API 6.3")
@@ -25,7 +24,6 @@ FORM: Final = Rule("J637", "error-name-form", "SHOULD", "AGIS 7", fix="unsafe")
 UNDESCRIBED: Final = Rule("J638", "undescribed-errors", "style", "AGIS 7")
 
 _ERROR_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
-_GENERIC: Final = listed("any-failure")  # names that fit any failure, without case and separators
 _NUMBERED: Final = re.compile(r"(?:e|err|error|code|status|http|failure)?\d{1,6}")
 _SEPARATORS: Final = re.compile(r"[_\-.\s]+")
 _SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
@@ -106,7 +104,9 @@ def _unnamed(declared: Declared, at: str, error: object) -> Diagnostic:
 
 def _is_generic(name: str) -> bool:
     plain = _SEPARATORS.sub("", name[:_LONGEST]).lower()
-    return plain in _GENERIC or _NUMBERED.fullmatch(plain) is not None
+    from bespeak.text.language.sentence import listed  # noqa: PLC0415 - a server that is not asked does without English
+
+    return plain in listed("any-failure") or _NUMBERED.fullmatch(plain) is not None
 
 
 def _generic(declared: Declared, at: str, name: str) -> Diagnostic:

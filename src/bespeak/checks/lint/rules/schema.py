@@ -23,7 +23,6 @@ from bespeak.protocol.exchange.refusal import Fault
 from bespeak.protocol.exchange.token_hints import LIST, read_place
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, unquoted
 from bespeak.text.identifiers import snake
-from bespeak.text.language.sentence import names
 from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import ABSENT, child, pointer, unescaped, value_at
 from bespeak.text.source.shorthand import KEYWORDS
@@ -288,7 +287,6 @@ OUTSIDE: Final = Rule("J630", "reference-outside", "MUST", "AGIS 8.1, 13")
 NOWHERE: Final = Rule("J631", "reference-to-nothing", "MUST", "AGIS 8.1, 9.1 pass 8", fix="unsafe")
 UNUSED: Final = Rule("J632", "unused-schema", "style", "AGIS 8.1", fix="unsafe")
 
-_TYPES: Final = names("json-types")  # JSON Schema types by their names in other type systems
 _MOST_PARTS: Final = 20_000  # maximum number of parts of one schema to examine
 
 
@@ -393,11 +391,14 @@ def _check_shared_schema(at: str, schema: Mapping[str, Any], whole: Mapping[str,
 
 def _no_type(place: str, value: str) -> Diagnostic:
     message = f"{brief(value)} is not a JSON Schema type"
-    if (kind := _TYPES.get(value.lower())) is not None:
+    from bespeak.text.language.sentence import names  # noqa: PLC0415 - a server that is not asked does without English
+
+    types = names("json-types")
+    if (kind := types.get(value.lower())) is not None:
         return INVALID_SHARED.inside(
             place, message, f"Write {kind}.", Fix(f"Write {kind}", (Change("replace", place, kind),))
         )
-    known = tuple(dict.fromkeys(_TYPES.values()))
+    known = tuple(dict.fromkeys(types.values()))
     near = get_close_matches(value[:40].lower(), known, n=1)
     advice = f"Did you mean {near[0]}?" if near else f"Write {', '.join(known[:-1])} or {known[-1]}."
     return INVALID_SHARED.inside(place, message, advice)

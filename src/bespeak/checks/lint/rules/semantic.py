@@ -13,7 +13,6 @@ from bespeak.contract.endpoint import CAPABILITIES, IMPACTS, Endpoint
 from bespeak.contract.schema.subschemas import COMPOSING
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, instead, unquoted
 from bespeak.text.identifiers import snake
-from bespeak.text.language.sentence import names
 from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import child
 from bespeak.text.source.tree import Change
@@ -51,7 +50,6 @@ _WORDS: Final = (
     ("capability", "/semantic/capability", _AGIS_CAPABILITIES, AGIS_CAPABILITY),
     ("impact_tier", "/semantic/impact", IMPACTS, IMPACT_TIER),
 )
-_OTHER_WORDS: Final = names("values-of-semantics")  # synonyms of values of the draft: suggested, never fixed
 
 _RECOMMENDED: Final = ("capability", "confidence_guidance", "impact_tier", "is_idempotent")
 _SLIP: Final = 0.8  # similarity from which a word counts as a misspelt value of the draft
@@ -150,7 +148,9 @@ def _wrong_word(declared: Declared, rule: Rule, pointer: str, value: str, words:
     plain = value.strip().lower()
     if plain in words:
         return rule.at(declared.endpoint, pointer, message, *instead(pointer, plain, safe=True))
-    meant = _OTHER_WORDS.get(plain, "")
+    from bespeak.text.language.sentence import names  # noqa: PLC0415 - a server that is not asked does without English
+
+    meant = names("values-of-semantics").get(plain, "")
     if meant not in words:
         meant = next((word for word in words if plain.startswith(word[:5])), "")
     if near := get_close_matches(plain[:40], words, n=1, cutoff=_SLIP):
