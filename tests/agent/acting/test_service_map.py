@@ -21,6 +21,7 @@ from tests.process import ROOT
 from tests.runtime.bindings.mcp.servers import on_the_web
 
 from bespeak.agent.acting.agent import Confirmation
+from bespeak.agent.acting.conversation import Conversation
 from bespeak.agent.acting.decision import ActingRules
 from bespeak.agent.acting.service_map import ServiceMap
 from bespeak.agent.arguments.finding import Argument
@@ -154,6 +155,32 @@ async def test_skill_of_an_a2a_agent_gets_the_instruction_itself_once_a_person_a
     assert (acted.state, acted.output["text"]) == ("done", "via Olten")
     assert carrier.messages[0].parts[0].text == instruction
     assert f"message: {instruction}" in shown[0]
+
+
+@rows(
+    "message, effect",
+    ("plan a route to Bern. Which trains are late?", "informational"),
+    ("plan a route to Bern. Then cancel my taxi.", "irreversible"),
+    ("plan a route\nand book a taxi", "irreversible"),
+    ("plan a route " * 400, "irreversible"),
+)
+async def test_message_that_says_a_change_counts_as_irreversible_whichever_skill_it_is_for(
+    message: str, effect: str
+) -> None:
+    async with on_an_a2a_agent() as (url, _), Agent([url], web=WebOptions(cache="off")) as agent:
+        given = {"message": Argument("message", message, None, 1.0, "given")}
+        decided = await agent.decide("plan a route", given=given)
+    assert decided.place is not None
+    assert (decided.place.endpoint.method, decided.effect, decided.verdict) == ("PLAN", effect, "confirm")
+
+
+async def test_correction_in_a_conversation_is_added_to_the_message() -> None:
+    async with on_an_a2a_agent() as (url, _), Agent([url], web=WebOptions(cache="off")) as agent:
+        conversation = Conversation(agent)
+        await conversation.say("plan a route from Basel to Bern")
+        turn = await conversation.say("make it on Friday")
+    assert turn.decision is not None
+    assert turn.decision.values == {"message": "plan a route from Basel to Bern\nmake it on Friday"}
 
 
 async def test_end_of_a_task_that_takes_too_long_is_unknown_and_names_the_task() -> None:

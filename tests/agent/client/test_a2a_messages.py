@@ -112,6 +112,7 @@ async def test_idempotency_key_is_the_id_of_the_message() -> None:
     async with on_the_web() as (url, carrier), bespeak.connect(url, web=NOTHING_KEPT) as service:
         await service.request("plan_route", input={"message": "go"}, idempotency_key="k-1")
     assert carrier.messages[0].message_id == "k-1"
+    assert all("idempotency-key" not in headers for headers in carrier.headers)
 
 
 async def test_message_that_is_missing_or_too_long_is_refused_without_being_sent() -> None:

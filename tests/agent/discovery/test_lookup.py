@@ -271,6 +271,12 @@ async def test_skills_of_an_agent_that_has_only_a_card_are_capabilities(place: s
     assert [each.url for each in found.card.interfaces] == [f"{web.url}/a2a"]
 
 
+async def test_card_of_one_of_several_agents_of_a_host_is_read_at_its_address() -> None:
+    place = f"/agents/routes{CARD_PLACE}"
+    found, web = await look({place: card()}, place)
+    assert (found.kind, web.targets) == ("a2a", [place])
+
+
 @pytest.mark.parametrize("other", [{AI: FLIGHTS}, {"/openapi.json": OPENAPI}])
 async def test_a_document_with_schemas_is_preferred_to_a_card(other: dict[str, Any]) -> None:
     found, web = await look({CARD_PLACE: card(), **other})

@@ -240,11 +240,10 @@ class MessagingClient(WebServiceClient):
         interface = self.discovered.card.interface if self.discovered.card is not None else None
         assert interface is not None, "it has capabilities"
         requests = Requests(interface, asked.own["Idempotency-Key"])
-        exchange = partial(
-            super()._carry_out,
-            replace(capability, method="POST"),
-            asked=asked._replace(headers={**requests.headers, **asked.headers}),
-        )
+        # The key is the id of the message. As a header it would be that of the questions about the task too.
+        own = {**asked.own, "Idempotency-Key": None}
+        asked = asked._replace(own=own, headers={**requests.headers, **asked.headers})
+        exchange = partial(super()._carry_out, replace(capability, method="POST"), asked=asked)
         until = asyncio.get_running_loop().time() + self._longest_wait
         found = requests.read(await exchange(requests.send(given[MESSAGE], capability.id)))
         if isinstance(found, AgentAnswer) and found.is_working:

@@ -319,11 +319,12 @@ class Lookup:
 
     async def _read_named(self, search: Discovered) -> None:
         """Read the document that an address names. A discovery document is valid only at its well-known path."""
-        known = next((kind for kind in (SUMMARY, CARD) if search.address.path in _PLACES[kind]), None)
-        if known is not None:
+        if search.address.path.endswith(WELL_KNOWN_CARDS):  # also below the path of one of several agents
+            await self._read(search, str(search.address), CARD)
+            return
+        if search.address.path == WELL_KNOWN_AGIS:
             # The summary is that of the host, whatever query the address has.
-            place = f"{search.address.origin}{search.address.path}" if known is SUMMARY else str(search.address)
-            await self._read(search, place, known)
+            await self._read(search, f"{search.address.origin}{WELL_KNOWN_AGIS}", SUMMARY)
             return
         fetched = await self._get(search, str(search.address), OPENAPI)
         if not fetched.ok:
