@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from bespeak.agent.discovery.readers import Capability, CredentialPlace, may_name_header
+from bespeak.agent.discovery.readers import Capability, CredentialPlace, credential_place
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.documents.adoption.facade import Candidate
+from bespeak.documents.openapi.description import SecurityScheme
 from bespeak.protocol.address_guard import AddressFault, WebAddress, parse_web_address, resolve_address
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.identifiers import unused
@@ -25,25 +26,19 @@ _MOST_SKILLS: Final = 500
 MESSAGE: Final = "message"  # the one field of the input of a skill
 _INPUT: Final[Mapping[str, Any]] = {
     "type": "object",
-    "properties": {
-        MESSAGE: {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 20_000,
-            "description": "What the agent is to do.",
-        }
-    },
+    "properties": {MESSAGE: {"type": "string", "minLength": 1, "maxLength": 20_000}},
     "required": [MESSAGE],
     "additionalProperties": False,
 }
+_TEXT: Final = {"type": "string"}
 _OUTPUT: Final[Mapping[str, Any]] = {
     "type": "object",
     "properties": {
-        "text": {"type": "string", "description": "The words of the agent."},
-        "data": {"type": "array", "description": "The data parts of the answer."},
-        "files": {"type": "array", "items": {"type": "object"}, "description": "The file parts of the answer."},
-        "task_id": {"type": "string"},
-        "state": {"type": "string", "description": "The state of the task."},
+        "text": _TEXT,
+        "data": {"type": "array"},
+        "files": {"type": "array"},
+        "task_id": _TEXT,
+        "state": _TEXT,
     },
     "required": ["text"],
 }
@@ -112,19 +107,12 @@ class AgentCard:
         place = None if self.interface is None else parse_web_address(self.interface.url, insecure=True)
         if not isinstance(place, WebAddress):
             return []
+        shared: dict[str, Any] = {"origin": place.origin, "target": place.target, "credentials": self.credential_places}
+        shared |= {"input_schema": _INPUT, "output_schema": _OUTPUT}
+        called = [(skill.id, skill.endpoint) for skill in self.skills]
         return [
-            Capability(
-                id=skill.id,
-                method=skill.endpoint.method,
-                path=skill.endpoint.path,
-                origin=place.origin,
-                target=place.target,
-                description=skill.endpoint.description,
-                input_schema=_INPUT,
-                output_schema=_OUTPUT,
-                credentials=self.credential_places,
-            )
-            for skill in self.skills
+            Capability(id=name, method=one.method, path=one.path, description=one.description, **shared)
+            for name, one in called
         ]
 
 
@@ -151,15 +139,15 @@ def read_card(
     most = min(_MOST_SKILLS, _MOST_SKILLS if most is None else most)
     if len(named) > most:
         left_out.append(("/skills", f"only the first {most} of {len(named)} skills are used"))
-    schemes = list(_credentials(as_mapping(card.get("securitySchemes"))))
+    schemes = list(_schemes(as_mapping(card.get("securitySchemes"))))
     found = AgentCard(
         name=_said(card.get("name"), "/name", left_out) or str(base.origin),
         description=_said(card.get("description"), "/description", left_out),
         version=_brief(card.get("version")),
         interfaces=tuple(interfaces),
         skills=tuple(_judged(named[:most], left_out)),
-        credentials=tuple(dict.fromkeys(kind for kind, _ in schemes)),
-        credential_places=tuple(place for _, place in schemes),
+        credentials=tuple(dict.fromkeys(one.scheme.lower() or one.kind or "unknown" for one in schemes)),
+        credential_places=tuple(map(credential_place, schemes)),
         openapi=_openapi(card),
         left_out=tuple(left_out),
     )
@@ -260,22 +248,18 @@ def _scopes(entry: Mapping[str, Any]) -> Iterator[str]:
             yield from _texts(scopes)
 
 
-def _credentials(schemes: Mapping[str, Any]) -> Iterator[tuple[str, CredentialPlace]]:
-    """Yield the kind of each credential, and its place in a request."""
-    for scheme in list(schemes.values())[:_MOST_LISTED]:
+def _schemes(schemes: Mapping[str, Any]) -> Iterator[SecurityScheme]:
+    for name, scheme in list(schemes.items())[:_MOST_LISTED]:
         one = as_mapping(scheme)
         member = next((name for name in _SCHEMES if name in one), None)
-        found, kind = (one, _brief(one.get("type"))) if member is None else (one[member], _SCHEMES[member])
-        found = as_mapping(found)
-        kind = _brief(found.get("scheme")).lower() or kind if kind == "http" else kind or "unknown"
-        name, place = as_text(found.get("name")), CredentialPlace("unknown")
-        if kind == "basic":
-            place = CredentialPlace("basic")
-        elif kind in ("bearer", "oauth2", "openIdConnect"):
-            place = CredentialPlace("bearer")
-        elif kind == "apiKey" and "header" in (found.get("location"), found.get("in")) and may_name_header(name):
-            place = CredentialPlace("header", name)
-        yield kind, place
+        found = one if member is None else as_mapping(one[member])
+        yield SecurityScheme(
+            name=name,
+            kind=_brief(one.get("type")) if member is None else _SCHEMES[member],
+            place=_brief(found.get("in") or found.get("location")),
+            parameter=as_text(found.get("name")),
+            scheme=_brief(found.get("scheme")),
+        )
 
 
 def _openapi(card: Mapping[str, Any]) -> str | None:
