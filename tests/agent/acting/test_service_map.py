@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.agent.acting.hotel import Desk, contract, hotel, served
+from tests.agent.client.a2a_agent import on_the_web as on_an_a2a_agent
 from tests.agent.client.scripted import AT_ONCE, Seen, always, serving, write
 from tests.agent.discovery import web
 from tests.agent.discovery.test_lookup import AGIS
@@ -19,8 +20,11 @@ from tests.documents.ai.test_document import FLIGHTS
 from tests.process import ROOT
 from tests.runtime.bindings.mcp.servers import on_the_web
 
+from bespeak.agent.acting.agent import Confirmation
+from bespeak.agent.acting.conversation import Conversation
 from bespeak.agent.acting.decision import ActingRules
 from bespeak.agent.acting.service_map import ServiceMap
+from bespeak.agent.arguments.finding import Argument
 from bespeak.agent.client.connect import connect
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.app.server.agent import Agent
@@ -122,6 +126,70 @@ async def test_tools_of_an_mcp_server_are_endpoints_that_nobody_has_reviewed() -
         assert decided.place.aliases == (f"{url} ",)
         acted = await agent.carry_out(decided)
     assert (acted.state, acted.message, acted.output) == ("done", "", {"product": 42})
+
+
+@rows(
+    "instruction, key, effect",
+    ("plan a route from Basel to Bern", ("PLAN", "/routes"), "informational"),
+    ("book a taxi for tomorrow at 8 for 3 people", ("BOOK", "/taxi"), "irreversible"),
+)
+async def test_skill_of_an_a2a_agent_gets_the_instruction_itself_once_a_person_agrees(
+    instruction: str, key: tuple[str, str], effect: str
+) -> None:
+    shown: list[str] = []
+
+    def confirm(asked: Confirmation) -> bool:
+        shown.append(asked.text)
+        return True
+
+    options: dict[str, Any] = {"web": WebOptions(cache="off"), "confirm": confirm}
+    async with on_an_a2a_agent() as (url, carrier), Agent([url], **options) as agent:
+        assert agent.service_map.failures == ()
+        decided = await agent.decide(instruction)
+        assert decided.place is not None
+        assert (decided.verdict, decided.place.endpoint.key, decided.effect) == ("confirm", key, effect)
+        assert "nobody has reviewed this contract" in decided.reasons or effect == "irreversible"
+        assert (decided.values, decided.missing, decided.unused) == ({"message": instruction}, (), ())
+        assert carrier.messages == []
+        acted = await agent.carry_out(decided)
+    assert (acted.state, acted.output["text"]) == ("done", "via Olten")
+    assert carrier.messages[0].parts[0].text == instruction
+    assert f"message: {instruction}" in shown[0]
+
+
+@rows(
+    "message, effect",
+    ("plan a route to Bern. Which trains are late?", "informational"),
+    ("plan a route to Bern. Then cancel my taxi.", "irreversible"),
+    ("plan a route\nand book a taxi", "irreversible"),
+    ("plan a route " * 400, "irreversible"),
+)
+async def test_message_that_says_a_change_counts_as_irreversible_whichever_skill_it_is_for(
+    message: str, effect: str
+) -> None:
+    async with on_an_a2a_agent() as (url, _), Agent([url], web=WebOptions(cache="off")) as agent:
+        given = {"message": Argument("message", message, None, 1.0, "given")}
+        decided = await agent.decide("plan a route", given=given)
+    assert decided.place is not None
+    assert (decided.place.endpoint.method, decided.effect, decided.verdict) == ("PLAN", effect, "confirm")
+
+
+async def test_correction_in_a_conversation_is_added_to_the_message() -> None:
+    async with on_an_a2a_agent() as (url, _), Agent([url], web=WebOptions(cache="off")) as agent:
+        conversation = Conversation(agent)
+        await conversation.say("plan a route from Basel to Bern")
+        turn = await conversation.say("make it on Friday")
+    assert turn.decision is not None
+    assert turn.decision.values == {"message": "plan a route from Basel to Bern\nmake it on Friday"}
+
+
+async def test_end_of_a_task_that_takes_too_long_is_unknown_and_names_the_task() -> None:
+    options: dict[str, Any] = {"web": WebOptions(cache="off"), "confirm": lambda _: True, "timeout": 0.5}
+    async with on_an_a2a_agent() as (url, carrier), Agent([url], **options) as agent:
+        slow = Argument("message", "slowly book a taxi", None, 1.0, "given")
+        acted = await agent.carry_out(await agent.decide("book a taxi", given={"message": slow}))
+    assert acted.state == "unknown"
+    assert f"is still working on task {carrier.messages[0].task_id}" in acted.message
 
 
 async def test_mcp_server_that_asks_for_a_credential_is_a_failure_that_says_so() -> None:

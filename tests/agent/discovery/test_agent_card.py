@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.cases import rows
 
-from bespeak.agent.discovery.lookup import AgentCard, read_card
+from bespeak.agent.discovery.agent_card import AgentCard, read_card
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.projections.a2a_card import project_card, to_legacy
 from bespeak.protocol.address_guard import WebAddress, parse_web_address
@@ -73,10 +73,42 @@ def test_skills_are_bounded_in_number_and_length_and_their_impact_is_a_guess() -
     plan, cancel = card(CARD).skills
     assert (plan.impact, cancel.impact) == ("informational", "irreversible")
     assert all(0 < skill.confidence < 1 for skill in (plan, cancel))
-    many = {**CARD, "skills": [{"id": f"s{number}"} for number in range(50)]}
-    assert len(card(many, most=10).skills) == 10
+    many = {**CARD, "skills": [{"id": f"s{number}"} for number in range(600)]}
+    for most, read in ((10, 10), (None, 500)):
+        found = card(many, most=most)
+        assert len(found.skills) == read
+        assert ("/skills", f"only the first {read} of 600 skills are used") in found.left_out
     found = card({**CARD, "name": "x" * 10_000, "skills": [{"id": "y" * 10_000, "tags": ["z"] * 500}]})
     assert (len(found.name), len(found.skills[0].id), len(found.skills[0].tags)) == (500, 500, 20)
+
+
+def test_skill_whose_description_says_that_it_changes_something_is_not_taken_for_reading() -> None:
+    told = {**SKILLS[0], "description": "Calculates the best route. Then sends it to all drivers."}
+    [skill] = card({**CARD, "skills": [told]}).skills
+    assert (skill.impact, skill.confidence) == ("irreversible", 0.5)
+
+
+def test_skills_with_the_same_id_are_told_apart() -> None:
+    found = card({**CARD, "skills": [SKILLS[0], SKILLS[0]]})
+    assert [skill.id for skill in found.skills] == ["plan_route", "plan_route_2"]
+    assert len({skill.endpoint.key for skill in found.skills}) == 2
+
+
+@pytest.mark.parametrize(
+    ("binding", "version", "is_legacy"),
+    [("JSONRPC", "1.0", False), ("JSONRPC", "1.1", False), ("jsonrpc", "0.3.0", True), ("JSONRPC", "", False)],
+)
+def test_first_interface_that_speaks_json_rpc_is_chosen(binding: str, version: str, is_legacy: bool) -> None:
+    places = [
+        {"url": "/grpc", "protocolBinding": "GRPC", "protocolVersion": "1.0"},
+        {"url": "/old", "protocolBinding": "JSONRPC", "protocolVersion": "0.1"},
+        {"url": "/rpc", "protocolBinding": binding, "protocolVersion": version},
+    ]
+    found = card({**CARD, "supportedInterfaces": places})
+    assert found.interface is not None
+    assert (found.interface.url, found.interface.is_legacy) == ("https://routes.example/rpc", is_legacy)
+    assert [one.target for one in found.capabilities()] == ["/rpc", "/rpc"]
+    assert card({**CARD, "supportedInterfaces": places[:2]}).capabilities() == []
 
 
 def test_a_card_of_ours_names_its_schemas(tmp_path: Any) -> None:

@@ -262,11 +262,19 @@ async def test_a_wrong_capability_is_left_out_and_the_others_are_used(member: di
 
 
 @pytest.mark.parametrize("place", [CARD_PLACE, "/.well-known/agent.json"])
-async def test_an_agent_that_has_only_a_card_is_shown(place: str) -> None:
+async def test_skills_of_an_agent_that_has_only_a_card_are_capabilities(place: str) -> None:
     found, web = await look({place: card()})
-    assert (found.kind, found.name, found.capabilities) == ("a2a", "Routes", [])
+    assert (found.kind, found.name) == ("a2a", "Routes")
+    [capability] = found.capabilities
+    assert (capability.id, capability.method, capability.path, capability.target) == ("plan", "PLAN", "/routes", "/a2a")
     assert [skill.id for skill in found.card.skills] == ["plan"]
     assert [each.url for each in found.card.interfaces] == [f"{web.url}/a2a"]
+
+
+async def test_card_of_one_of_several_agents_of_a_host_is_read_at_its_address() -> None:
+    place = f"/agents/routes{CARD_PLACE}"
+    found, web = await look({place: card()}, place)
+    assert (found.kind, web.targets) == ("a2a", [place])
 
 
 @pytest.mark.parametrize("other", [{AI: FLIGHTS}, {"/openapi.json": OPENAPI}])

@@ -499,14 +499,23 @@ CARD = {
 }
 
 
-def test_the_skills_of_an_agent_are_shown_with_doubt_and_are_not_called() -> None:
-    with site({"/.well-known/agent-card.json": CARD}) as (_, url):
-        shown, called = run("discover", url), run("call", url, "plan")
+def test_skills_of_an_agent_are_shown_with_doubt_and_called_by_messages() -> None:
+    answer = {"result": {"kind": "message", "parts": [{"kind": "text", "text": "via Olten"}]}}
+    with site({"/.well-known/agent-card.json": CARD, "/a2a": answer}) as (web, url):
+        shown, called = run("discover", url), run("call", url, "plan", "message=to Bern")
         data = json.loads(run("discover", url, "--json").stdout)
-    assert (shown.returncode, called.returncode) == (0, 2)
-    assert "called by messages of A2A, which bespeak does not send" in shown.stdout
+    assert "called by messages of A2A\n" in shown.stdout
     assert f"takes messages at {url}/a2a  JSONRPC 0.3.0\nauthentication bearer" in shown.stdout
-    assert "plan  Plans a route.  [no schema, probably " in shown.stdout
-    assert "needs maps:read]" in shown.stdout
-    assert "Its skills have no schemas, so they cannot be called as endpoints. Use an A2A client." in called.stderr
-    assert data["agent"]["skills"][0]["input_schema"] is None
+    assert "plan  PLAN /routes  Plans a route.  [probably informational (0.6), needs maps:read]" in shown.stdout
+    assert json.loads(called.stdout) == {"text": "via Olten"}
+    [sent] = [json.loads(asked.body) for asked in web.asked if asked.method == "POST"]
+    assert (sent["method"], sent["params"]["message"]["parts"][0]["text"]) == ("message/send", "to Bern")
+    assert data["capabilities"][0]["input_schema"]["required"] == ["message"]
+
+
+def test_agent_without_a_known_interface_is_shown_and_nothing_to_call() -> None:
+    with site({"/.well-known/agent-card.json": {**CARD, "preferredTransport": "GRPC"}}) as (_, url):
+        shown = run("discover", url)
+    assert shown.returncode == 1
+    assert f"takes messages at {url}/a2a  GRPC 0.3.0" in shown.stdout
+    assert "JSON-RPC of A2A 1.0 and 0.3, and the card has no such interface" in shown.stderr

@@ -25,6 +25,7 @@ from bespeak.agent.client.connect import connect
 from bespeak.agent.client.errors import CallTimeoutError, Reply, UnreachableError, accepted, error_of
 from bespeak.agent.client.negotiation import escalate
 from bespeak.agent.client.service import ServiceClient, call_name, output_of
+from bespeak.agent.discovery.agent_card import MESSAGE
 from bespeak.contract.confirmation import LONGEST, cut_value, list_lines, list_named
 from bespeak.contract.matching.vectors import Backend
 from bespeak.contract.schema.validation import compile_schema
@@ -242,6 +243,9 @@ class ActingAgent:
 
     def find_arguments(self, text: str, place: Place) -> Arguments:
         """Return what a text says about the input of an endpoint, by rules."""
+        if place.takes_words:
+            whole = Argument(MESSAGE, text, (0, len(text)), 1.0, "the instruction itself")
+            return Arguments((whole,), (), ())
         return find_arguments(text, place.endpoint, now=self.now, order=self._order)
 
     async def plan(self, instruction: str) -> Plan:

@@ -12,6 +12,7 @@ from bespeak.agent.acting.decision import SEEN, Decision
 from bespeak.agent.acting.references import UnclearError, choose_items, find_reference, items_in
 from bespeak.agent.acting.steps import Plan, Run, Shown, bind, make_plan
 from bespeak.agent.arguments.finding import Argument
+from bespeak.agent.discovery.agent_card import MESSAGE
 from bespeak.contract.confirmation import LONGEST
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.names import singular
@@ -146,6 +147,9 @@ class Conversation:
         place = decided.place
         if place is None:
             return {}
+        before = decided.arguments.get(MESSAGE)
+        if place.takes_words and before is not None:  # the agent has not seen what was said before
+            said = f"{before.value}\n{said}"
         found = self._agent.find_arguments(said, place)
         return {
             one.name: replace(one, span=None, reason=f'from "{said[slice(*one.span)] if one.span else said}"')

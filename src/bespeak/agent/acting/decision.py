@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 from bespeak.agent.acting.service_map import Candidate, Place, ServiceMap
 from bespeak.agent.arguments.finding import Argument, Arguments, nest
+from bespeak.agent.discovery.agent_card import MESSAGE
 from bespeak.contract.confirmation import list_named
 from bespeak.contract.endpoint import IMPACTS, Endpoint
 from bespeak.contract.matching.calibration import FLOOR
@@ -273,6 +274,8 @@ def judge(decided: Decision, found: Arguments, rules: ActingRules, endpoints: Se
     missing = tuple(dict.fromkeys((*(name for name in found.missing if name not in arguments), *missing)))
     notes = (*_notes(place), *(f"no argument takes {brief(text)}" for text in decided.unused))
     decided = replace(decided, arguments=arguments, offered=offered, missing=missing, notes=notes)
+    if place.takes_words and decided.effect != "irreversible" and (why := _change_in(decided.values)):
+        decided = replace(decided, effect="irreversible", reasons=(*decided.reasons, why))
     if refusals := tuple(_refusals(decided, rules, endpoints)):
         return _with(decided, "refuse", *refusals)
     if decided.verdict == "ask":
@@ -280,6 +283,17 @@ def judge(decided: Decision, found: Arguments, rules: ActingRules, endpoints: Se
     if missing:
         return _with(decided, "ask", f"needed and not said: {', '.join(missing)}", *faults)
     return _release(decided, rules)
+
+
+def _change_in(values: Mapping[str, Any]) -> str:
+    """Return why a message is not harmless, whichever skill it is sent for: its agent may do whatever it says."""
+    said = str(values.get(MESSAGE, ""))
+    if len(said) > SEEN:
+        return "the message is too long to be judged, so it counts as irreversible"
+    texts = (text for line in said.splitlines() for _, text in sentences(line))
+    verbs = (verb for text in texts for verb in read_need(text).verbs)
+    verb = next((one for one in verbs if _verb_effect(one) != "informational"), "")
+    return f"the message says {verb.upper()}, and nothing says that it can be undone" if verb else ""
 
 
 def assume(base: Decision, decided: Decision, later: Iterable[str], rules: ActingRules) -> Decision:

@@ -65,6 +65,11 @@ class Place:
         return as_mapping(self.endpoint.input_schema.get("properties"))
 
     @property
+    def takes_words(self) -> bool:
+        """True if its input is the instruction itself: skills of A2A agents are called by messages."""
+        return self.client.discovered is not None and self.client.discovered.kind == "a2a"
+
+    @property
     def needed(self) -> tuple[str, ...]:
         """Fields that every call has: those that are required, then those of the path."""
         template = parse_template(self.endpoint.path)

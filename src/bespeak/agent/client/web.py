@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
@@ -15,10 +17,19 @@ from urllib.parse import unquote
 import msgspec
 
 from bespeak.agent.client import http_transport
-from bespeak.agent.client.errors import InventoryEntry, NothingDiscoveredError, Reply, UnreachableError
+from bespeak.agent.client.a2a_messages import AgentAnswer, Requests
+from bespeak.agent.client.errors import (
+    CallTimeoutError,
+    InventoryEntry,
+    NothingDiscoveredError,
+    Reply,
+    UnreachableError,
+    error_of,
+)
 from bespeak.agent.client.sender import BearerCredential, RetryPolicy, Sender, Signer
 from bespeak.agent.client.service import GivenRequest, ServiceClient, encode_json, merge_headers
 from bespeak.agent.client.web_options import WebOptions
+from bespeak.agent.discovery.agent_card import MESSAGE
 from bespeak.agent.discovery.fetcher import Fetcher, open_cache
 from bespeak.agent.discovery.lookup import Discovered, Lookup
 from bespeak.agent.discovery.readers import PLACEHOLDER, Capability, CredentialPlace, in_braces
@@ -40,6 +51,8 @@ def described_manifest(discovered: Discovered) -> ManifestDocument:
     """Build a manifest with the capabilities as endpoints. Members that the documents do not give are empty."""
     if discovered.agis is not None and discovered.kind == "agis":
         endpoints = tuple(entry.endpoint for entry in discovered.agis.endpoints)
+    elif discovered.card is not None and discovered.kind == "a2a":
+        endpoints = tuple(skill.endpoint for skill in discovered.card.skills)
     else:
         endpoints = tuple(_endpoint(capability) for capability in discovered.capabilities)
     host, shown = discovered.address.origin.host, ("method", "path", "description", "input_schema")
@@ -72,6 +85,8 @@ def _endpoint(capability: Capability) -> Endpoint:
     )
 
 
+_FIRST_PAUSE: Final = 0.1  # seconds before the first question about a task; each further pause is twice as long
+_LONGEST_PAUSE: Final = 5.0
 _ABSENT: Final = CredentialPlace("bearer")  # default place of a credential if the service does not name one
 
 
@@ -139,6 +154,10 @@ class WebServiceClient(DescribedClient):
         given = msgspec.json.decode(encode_json({**inside, **(asked.input or {}), **asked.query}, "input"))
         if (refused := _check(capability, given)) is not None:
             return _refusal(refused)
+        return await self._carry_out(capability, given, asked)
+
+    async def _carry_out(self, capability: Capability, given: Mapping[str, Any], asked: GivenRequest) -> Reply:
+        """Send the request of a capability with a valid input."""
         credentials = self._credentials(capability)
         built = http_transport.build_request(capability, given, credentials.get("query"))
         if not isinstance(built, http_transport.CapabilityRequest):
@@ -211,6 +230,54 @@ class WebServiceClient(DescribedClient):
             or f"{origin.host}:{origin.port}" in self._trusted
             or (origin.host in self._trusted and (origin.scheme, origin.port) == ("https", 443))
         )
+
+
+class MessagingClient(WebServiceClient):
+    """Client for an A2A agent that has only a card: each skill is called by a message, and answers with its task."""
+
+    async def _carry_out(self, capability: Capability, given: Mapping[str, Any], asked: GivenRequest) -> Reply:
+        """Send a message, and ask for its task until that has ended or the timeout of the client has passed."""
+        interface = self.discovered.card.interface if self.discovered.card is not None else None
+        assert interface is not None, "it has capabilities"
+        requests = Requests(interface, asked.own["Idempotency-Key"])
+        # The key is the id of the message. As a header it would be that of the questions about the task too.
+        own = {**asked.own, "Idempotency-Key": None}
+        asked = asked._replace(own=own, headers={**requests.headers, **asked.headers})
+        exchange = partial(super()._carry_out, replace(capability, method="POST"), asked=asked)
+        until = asyncio.get_running_loop().time() + self._longest_wait
+        found = requests.read(await exchange(requests.send(given[MESSAGE], capability.id)))
+        if isinstance(found, AgentAnswer) and found.is_working:
+            task = f"task {found.task_id}"
+            try:
+                async with asyncio.timeout_at(until):
+                    found = await self._follow(requests, found.task_id, exchange)
+            except (TimeoutError, CallTimeoutError) as error:
+                late = f"{self.locator} is still working on {task} after {self._longest_wait:g} seconds."
+                raise CallTimeoutError(late) from error
+            except UnreachableError as error:
+                raise UnreachableError(f"{self.locator} was working on {task}: {error}") from error
+        if isinstance(found, Reply):
+            return found
+        outcome = found.outcome() if isinstance(found, AgentAnswer) else found
+        if isinstance(outcome, Refused):
+            return _refusal(outcome)
+        return Reply(status.OK, "OK", {"content-type": "application/json"}, msgspec.json.encode(outcome))
+
+    async def _follow(
+        self, requests: Requests, task_id: str, exchange: Callable[[Mapping[str, Any]], Awaitable[Reply]]
+    ) -> AgentAnswer:
+        """Ask for a task until the agent no longer works on it. Raises UnreachableError if the agent does not tell."""
+        pause = _FIRST_PAUSE
+        while True:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            found = requests.read(await exchange(requests.look(task_id)))
+            if isinstance(found, AgentAnswer):
+                if not found.is_working:
+                    return found
+            elif found.status not in (status.RATE_LIMITED, status.UNAVAILABLE):
+                refused = found if isinstance(found, Reply) else _refusal(found)
+                raise UnreachableError(f"it refuses to tell of it: {error_of(refused)}")
 
 
 def _check(capability: Capability, given: Mapping[str, Any]) -> Refused | None:
@@ -300,7 +367,7 @@ def _choose(
     caller: dict[str, Any],
 ) -> ServiceClient:
     address = discovered.address
-    if discovered.kind in ("none", "a2a"):
+    if discovered.kind == "none" or (discovered.kind == "a2a" and not discovered.capabilities):
         raise _nothing(discovered)
     if discovered.kind in ("agtp", "agis"):
         if discovered.base.origin != address.origin:
@@ -317,7 +384,8 @@ def _choose(
         return service
     locator = _locator(address, "")
     asked = discovered.ai.requests_per_minute if discovered.ai is not None else None
-    return WebServiceClient(
+    client = MessagingClient if discovered.kind == "a2a" else WebServiceClient
+    return client(
         _sender(http, locator, connection),
         locator,
         discovered,
@@ -365,8 +433,8 @@ def _nothing(discovered: Discovered) -> NothingDiscoveredError | UnreachableErro
         return UnreachableError(f"{discovered.address}: {faults[0].message}.")
     if discovered.card is not None:
         places = ", ".join(dict.fromkeys(each.url for each in discovered.card.interfaces)) or "no usable address"
-        why = "Its skills have no schemas, so they cannot be called as endpoints. Use an A2A client."
-        message = f"is an A2A agent, which takes messages at {places}. {why}"
+        spoken = "bespeak sends them by JSON-RPC of A2A 1.0 and 0.3"
+        message = f"is an A2A agent, which takes messages at {places}; {spoken}, and the card has no such interface."
     elif discovered.agtp is not None:
         message = f"is an AGTP service: connect to {discovered.agtp}."
     else:

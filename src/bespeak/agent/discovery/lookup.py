@@ -1,14 +1,15 @@
-"""Lookup of a service by its address, one source after the other, the cards of A2A agents included; its result."""
+"""Lookup of a service by its address, one source after the other, and its result."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Final, Literal
 
 from bespeak.agent.discovery import web_document
+from bespeak.agent.discovery.agent_card import WELL_KNOWN_CARDS, AgentCard, read_card
 from bespeak.agent.discovery.fetcher import Fetcher
 from bespeak.agent.discovery.readers import (
     Capability,
@@ -18,9 +19,7 @@ from bespeak.agent.discovery.readers import (
     read_ai_document,
 )
 from bespeak.agent.discovery.web_document import AGIS, CARD, DISCOVERY, OPENAPI, SUMMARY, DocumentKind, Fetched, Robots
-from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.http_route import split_verb
-from bespeak.documents.adoption.facade import Candidate
 from bespeak.documents.agis.document import AgisDocument
 from bespeak.documents.ai.document import MOST_CAPABILITIES, AiDocument
 from bespeak.documents.manifest_json import ManifestDocument, parse_manifest
@@ -36,184 +35,7 @@ from bespeak.documents.rules import (
 from bespeak.protocol.address_guard import AddressFault, WebAddress, parse_web_address, resolve_address
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, Severity, brief
 from bespeak.text.reading.json_data import json_table
-from bespeak.text.reading.table import as_list, as_mapping, as_text
 from bespeak.text.source.tree import Location
-
-WELL_KNOWN_CARDS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
-"""Paths of the card; the second is that of earlier versions."""
-_LONGEST: Final = 500
-_MOST_LISTED: Final = 20
-_SCHEMES: Final = {
-    "apiKeySecurityScheme": "apiKey",
-    "httpAuthSecurityScheme": "http",
-    "oauth2SecurityScheme": "oauth2",
-    "openIdConnectSecurityScheme": "openIdConnect",
-    "mtlsSecurityScheme": "mutualTLS",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class AgentInterface:
-    url: str
-    binding: str
-    version: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSkill:
-    id: str
-    description: str
-    tags: tuple[str, ...] = ()
-    examples: tuple[str, ...] = ()
-    scopes: tuple[str, ...] = ()
-    impact: str = ""  # impact of a call, guessed from words and tags
-    confidence: float = 0.0  # how sure the guess is, 0 to 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentCard:
-    """The usable part of a card."""
-
-    name: str
-    description: str = ""
-    version: str = ""
-    interfaces: tuple[AgentInterface, ...] = ()
-    skills: tuple[AgentSkill, ...] = ()
-    credentials: tuple[str, ...] = ()  # kinds of the credentials that the agent takes
-    openapi: str | None = None  # address of a description with the schemas of the skills
-    left_out: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # Pointers, and why an interface is unusable.
-
-
-def read_card(
-    data: bytes, base: WebAddress, *, insecure: bool = False, most: int | None = None
-) -> tuple[AgentCard | None, list[Diagnostic]]:
-    """Read a card with at most `most` skills, tolerantly; return None if it is not one. Never raises."""
-    root = json_table(data, str(base), tolerant=True)
-    if isinstance(root, Diagnostic):
-        return None, [root]
-    card = root.data
-    name, skills = _brief(card.get("name")), [as_mapping(entry) for entry in as_list(card.get("skills"))]
-    if not name or not skills:
-        return None, []
-    interfaces: list[AgentInterface] = []
-    left_out: list[tuple[str, str]] = []
-    for at, url, binding, version in _interfaces(card):
-        place = resolve_address(url, base, insecure=insecure)
-        if isinstance(place, AddressFault):
-            left_out.append((at, f"{at} is left out: {place.message}"))
-        else:
-            interfaces.append(AgentInterface(str(place), binding, version))
-    found = AgentCard(
-        name=_said(card.get("name"), "/name", left_out) or str(base.origin),
-        description=_said(card.get("description"), "/description", left_out),
-        version=_brief(card.get("version")),
-        interfaces=tuple(interfaces),
-        skills=tuple(_judged([entry for entry in skills if _brief(entry.get("id"))][:most], left_out)),
-        credentials=tuple(dict.fromkeys(_credentials(as_mapping(card.get("securitySchemes"))))),
-        openapi=_openapi(card),
-        left_out=tuple(left_out),
-    )
-    return found, root.findings.found
-
-
-def _interfaces(card: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
-    for number, entry in enumerate(as_list(card.get("supportedInterfaces"))[:_MOST_LISTED]):
-        one = as_mapping(entry)
-        if url := as_text(one.get("url")):
-            binding, version = _brief(one.get("protocolBinding")), _brief(one.get("protocolVersion"))
-            yield f"/supportedInterfaces/{number}", url, binding, version
-    if as_text(card.get("url")):
-        version = _brief(card.get("protocolVersion")) or "0.3"
-        yield "/url", as_text(card["url"]), _brief(card.get("preferredTransport")) or "JSONRPC", version
-        for number, entry in enumerate(as_list(card.get("additionalInterfaces"))[:_MOST_LISTED]):
-            one = as_mapping(entry)
-            if as_text(one.get("url")):
-                yield f"/additionalInterfaces/{number}", as_text(one["url"]), _brief(one.get("transport")), version
-
-
-def _said(value: object, at: str, left_out: list[tuple[str, str]]) -> str:
-    """Return a text up to its first instruction to a model, which is reported."""
-    from bespeak.documents.adoption.sanitizer import plain_text  # noqa: PLC0415 - loads the language, for cards only
-
-    text = _brief(value)
-    plain = plain_text(text, _LONGEST)
-    if not plain.fault:
-        return text
-    left_out.append((at, f"a part of {at} is left out: it holds {plain.fault}"))
-    return plain.text
-
-
-def _judged(entries: Sequence[Mapping[str, Any]], left_out: list[tuple[str, str]]) -> Iterator[AgentSkill]:
-    """Yield the skills, with what their words say about the impact of a call."""
-    from bespeak.documents.adoption.judgement import judge_all  # noqa: PLC0415 - loads the language, for cards only
-
-    judgements = judge_all([_candidate(entry) for entry in entries], load_bundled())
-    for number, (entry, judged) in enumerate(zip(entries, judgements, strict=True)):
-        candidate, at = judged.candidate, f"/skills/{number}"
-        named = _said(candidate.name, f"{at}/id", left_out)
-        if not named:
-            continue
-        guessed = [guess.confidence for guess in judged.guesses if guess.at == "/semantic/impact"]
-        described = _said(candidate.description or candidate.summary, f"{at}/description", left_out)
-        tags = [_said(tag, f"{at}/tags", left_out) for tag in candidate.tags]
-        examples = [_said(one, f"{at}/examples", left_out) for one in _texts(entry.get("examples"))]
-        yield AgentSkill(
-            id=named,
-            description=described,
-            tags=tuple(filter(None, tags)),
-            examples=tuple(filter(None, examples)),
-            scopes=tuple(dict.fromkeys(_scopes(entry)))[:_MOST_LISTED],
-            impact=judged.semantic.impact,
-            confidence=min(guessed, default=0.5),
-        )
-
-
-def _candidate(entry: Mapping[str, Any]) -> Candidate:
-    tags = _texts(entry.get("tags"))
-    words = {tag.lower() for tag in tags}
-    return Candidate(
-        name=_brief(entry.get("id")),
-        name_kind="the id of the skill",
-        summary=_brief(entry.get("name")),
-        description=_brief(entry.get("description")),
-        tags=tags,
-        read_only=True if words & {"read-only", "readonly"} else None,
-        destructive=True if "destructive" in words else None,
-        idempotent=True if "idempotent" in words else None,
-    )
-
-
-def _scopes(entry: Mapping[str, Any]) -> Iterator[str]:
-    for alternative in as_list(entry.get("securityRequirements")):
-        for scopes in as_mapping(as_mapping(alternative).get("schemes")).values():
-            yield from _texts(as_mapping(scopes).get("list"))
-    for alternative in as_list(entry.get("security")):
-        for scopes in as_mapping(alternative).values():
-            yield from _texts(scopes)
-
-
-def _credentials(schemes: Mapping[str, Any]) -> Iterator[str]:
-    for scheme in list(schemes.values())[:_MOST_LISTED]:
-        one = as_mapping(scheme)
-        member = next((name for name in _SCHEMES if name in one), None)
-        found, kind = (one, _brief(one.get("type"))) if member is None else (one[member], _SCHEMES[member])
-        yield _brief(as_mapping(found).get("scheme")).lower() or kind if kind == "http" else kind or "unknown"
-
-
-def _openapi(card: Mapping[str, Any]) -> str | None:
-    """Return the address of the schemas, which an extension may name."""
-    extensions = as_list(as_mapping(card.get("capabilities")).get("extensions"))[:_MOST_LISTED]
-    named = (as_text(as_mapping(as_mapping(entry).get("params")).get("openapi")) for entry in extensions)
-    return next(filter(None, named), None)
-
-
-def _brief(value: object) -> str:
-    return " ".join(as_text(value).split())[:_LONGEST]
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(filter(None, map(_brief, as_list(value)[:_MOST_LISTED])))
-
 
 Kind = Literal["agtp", "ai", "agis", "openapi", "a2a", "none"]
 _HOPELESS: Final = frozenset(  # Faults that every document of the host would share.
@@ -248,7 +70,7 @@ class Discovered:
     def kind(self) -> Kind:
         """Kind of document the service is called by: `agtp` for AGTP's own contract over HTTP, `none` without any.
 
-        An agent that has nothing but a card is `a2a`: it takes messages, and has nothing to call.
+        An agent that has nothing but a card is `a2a`: its skills are called by messages.
         """
         documents: dict[Kind, object] = {"ai": self.ai, "agis": self.agis, "openapi": self.openapi, "a2a": self.card}
         found: Kind = next((kind for kind, document in documents.items() if document is not None), "none")
@@ -291,6 +113,8 @@ class Discovered:
     def finish(self, preferences: Mapping[str, str]) -> Discovered:
         """Add the preferences about the use of the service's content, and say what a user should know."""
         self.preferences = preferences
+        if self.kind == "a2a" and self.card is not None:
+            self.capabilities = self.card.capabilities()
         origin = str(self.address.origin)
         for signal, value in preferences.items():
             self.say(CONTENT_USAGE, f"{signal}: {brief(value)}", origin, severity="info")
@@ -495,11 +319,12 @@ class Lookup:
 
     async def _read_named(self, search: Discovered) -> None:
         """Read the document that an address names. A discovery document is valid only at its well-known path."""
-        known = next((kind for kind in (SUMMARY, CARD) if search.address.path in _PLACES[kind]), None)
-        if known is not None:
+        if search.address.path.endswith(WELL_KNOWN_CARDS):  # also below the path of one of several agents
+            await self._read(search, str(search.address), CARD)
+            return
+        if search.address.path == WELL_KNOWN_AGIS:
             # The summary is that of the host, whatever query the address has.
-            place = f"{search.address.origin}{search.address.path}" if known is SUMMARY else str(search.address)
-            await self._read(search, place, known)
+            await self._read(search, f"{search.address.origin}{WELL_KNOWN_AGIS}", SUMMARY)
             return
         fetched = await self._get(search, str(search.address), OPENAPI)
         if not fetched.ok:

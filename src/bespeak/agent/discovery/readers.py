@@ -351,12 +351,13 @@ def _openapi_credentials(operation: Operation, schemes: Mapping[str, SecuritySch
     places: list[CredentialPlace] = []
     for alternative in operation.security:
         scheme = schemes.get(next(iter(alternative))) if len(alternative) == 1 else None
-        places.append(_place(scheme) if scheme else CredentialPlace("unknown" if alternative else "none"))
+        places.append(credential_place(scheme) if scheme else CredentialPlace("unknown" if alternative else "none"))
     # Places for a credential come first, so that a configured credential is used.
     return tuple(sorted(places, key=lambda place: place.kind == "none"))
 
 
-def _place(scheme: SecurityScheme) -> CredentialPlace:
+def credential_place(scheme: SecurityScheme) -> CredentialPlace:
+    """Return where a service expects the credential of a scheme."""
     if scheme.kind == "apiKey":
         named = may_name_header(scheme.parameter) or scheme.place == "query"
         if scheme.place in ("header", "query", "cookie") and scheme.parameter and named:

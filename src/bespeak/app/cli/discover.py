@@ -12,7 +12,8 @@ from rich.text import Text
 
 from bespeak.agent.client.errors import NothingDiscoveredError
 from bespeak.agent.client.service import ServiceClient
-from bespeak.agent.discovery.lookup import AgentCard, Discovered
+from bespeak.agent.discovery.agent_card import AgentCard
+from bespeak.agent.discovery.lookup import Discovered
 from bespeak.agent.discovery.readers import check_producer
 from bespeak.agent.discovery.web_document import FACE, Fetched
 from bespeak.app.cli.service import open_service, service_options
@@ -35,7 +36,7 @@ _KINDS: Final = {
     "ai": "ai-discovery",
     "agis": "AGIS over HTTP",
     "openapi": "OpenAPI",
-    "a2a": "messages of A2A, which bespeak does not send",
+    "a2a": "messages of A2A",
     "none": "nothing",
 }
 
@@ -75,8 +76,7 @@ def discover(service: str, methods: bool, everything: bool, as_json: bool, **opt
         asyncio.run(_discover(service, methods, as_json, whole))
     except NothingDiscoveredError as error:
         _print_web(error.discovered, as_json)
-        if error.discovered.kind != "a2a":
-            raise CommandFailedError(str(error)) from error
+        raise CommandFailedError(str(error)) from error
     return 1 if has_errors(findings) else 0
 
 
@@ -86,12 +86,12 @@ def _print_web(discovered: Discovered, as_json: bool) -> None:
         return
     print_findings(finding for finding in discovered.findings if finding.rule not in _IN_SUMMARY)
     print_lines(_web_lines(discovered))
-    if discovered.capabilities and discovered.kind != "agtp":
-        console().print()
-        print_lines(_capability_lines(discovered))
-    elif discovered.kind == "a2a" and discovered.card is not None:
+    if discovered.kind == "a2a" and discovered.card is not None:
         console().print()
         print_lines(_skill_lines(discovered.card))
+    elif discovered.capabilities and discovered.kind != "agtp":
+        console().print()
+        print_lines(_capability_lines(discovered))
 
 
 async def _discover(service: str, methods: bool, as_json: bool, options: dict[str, Any]) -> None:
@@ -191,12 +191,12 @@ def _capability_lines(discovered: Discovered) -> Iterator[Text]:
 
 
 def _skill_lines(card: AgentCard) -> Iterator[Text]:
-    """List each skill of an A2A agent, and what is not known of it."""
+    """List each skill of an A2A agent, and what is guessed of it. Each takes a message."""
     widest = min(max((len(each.id) for each in card.skills), default=0), _WIDEST_ID)
     for skill in card.skills:
-        notes = ["no schema", f"probably {skill.impact} ({skill.confidence:.1f})"]
-        notes += [f"needs {scope}" for scope in skill.scopes]
-        yield line((f"{skill.id:<{widest}}", _METHOD), f"  {skill.description}  [{', '.join(notes)}]")
+        notes = [f"probably {skill.impact} ({skill.confidence:.1f})", *(f"needs {scope}" for scope in skill.scopes)]
+        named = f"{skill.endpoint.method} {skill.endpoint.path}"
+        yield line((f"{skill.id:<{widest}}", _METHOD), f"  {named}  {skill.description}  [{', '.join(notes)}]")
 
 
 def _web_json(discovered: Discovered) -> dict[str, Any]:
@@ -246,7 +246,6 @@ def _card(card: AgentCard) -> dict[str, Any]:
         "skills": [
             {
                 **members(each, "id", "description", "tags", "examples", "scopes"),
-                "input_schema": None,
                 "guessed": members(each, "impact", "confidence"),
             }
             for each in card.skills
