@@ -203,6 +203,8 @@ def check_operations(
     )
 
     def validate(case: Case) -> None:
+        # Hypothesis draws names of headers from the source, too; with this one the request is another call.
+        case.headers.pop("X-AGIS-Method", None)
         if agent is not None:
             case.headers.update({"Agent-ID": agent})
             case.headers.pop("Authority-Scope", None)
