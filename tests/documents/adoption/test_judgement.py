@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from tests.cases import rows
 
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.grammar.syntax import Template, TemplateSet, check_path, parse_template
+from bespeak.documents.adoption import judgement
 from bespeak.documents.adoption.facade import UNSURE, Candidate
 from bespeak.documents.adoption.judgement import Judgement, choose_scopes, claim_places, judge_all, named_paths
+from bespeak.documents.adoption.path_choice import choose_path
 from bespeak.documents.adoption.verb_words import change_words
 from bespeak.text.language.consistency import judge
 
@@ -245,3 +248,10 @@ def test_summary_that_contradicts_the_verb_makes_a_doubt_and_a_collision_gets_a_
     paths = ("/numbers/is-even", "/numbers/is-pell")
     primes = [Candidate(method="GET", path=path, summary="Check a number") for path in paths]
     assert [one.path.path for one in judge_all(primes, load_bundled())] == ["/numbers/even", "/numbers/pell"]
+
+
+def test_an_operation_of_which_no_name_can_be_a_path_gets_a_plain_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = replace(choose_path("/rooms", "FETCH", CATALOG.names), path="/{room}-state")
+    monkeypatch.setattr(judgement, "_path", lambda *_: broken)
+    found = judge_all([Candidate(method="GET", path="/rooms")] * 2, CATALOG)
+    assert [one.path.path for one in found] == ["/operation", "/operation-2"]

@@ -363,6 +363,9 @@ class EndpointClaim:
             yield Guess("/path", f"{self.path.path} for {candidate.path[:120]}", why, 0.8)
 
 
+_MOST_UNUSABLE: Final = 20  # choices that are not valid templates, after which another path is chosen
+
+
 def claim_places(
     candidates: Sequence[Candidate], catalog: Catalog, occupied: Iterable[tuple[str, str]] = ()
 ) -> list[EndpointClaim]:
@@ -382,10 +385,14 @@ def claim_places(
 def _settle(
     candidate: Candidate, wanted: EndpointClaim, catalog: Catalog, taken: dict[str, TemplateSet]
 ) -> EndpointClaim:
-    rival = ""
+    rival, unusable = "", 0
     for verb, path in _choices(candidate, wanted, catalog):
         template = parse_template(path)
         if isinstance(template, Fault):
+            unusable += 1
+            if unusable == _MOST_UNUSABLE:  # its numbers would never end
+                plain = replace(wanted.path, path="/operation", reasons=("no name in it can be a path",))
+                return _settle(Candidate(path=plain.path), replace(wanted, path=plain), catalog, taken)
             continue
         if (standing := taken.setdefault(verb, TemplateSet()).add(template)) is None:
             if not rival:
