@@ -13,6 +13,7 @@ from tests.agent.client.scripted import AGENT, always, endpoint, in_turn, manife
 from tests.cases import rows
 from tests.service import AGENT as SERVICE_AGENT
 
+from bespeak.agent.client.called_service import CalledService
 from bespeak.agent.client.connect import connect
 from bespeak.agent.client.errors import (
     AuthorityMissingError,
@@ -21,7 +22,6 @@ from bespeak.agent.client.errors import (
     NoCommonCatalogError,
     NotFoundError,
 )
-from bespeak.agent.client.service import CalledService
 from bespeak.agent.client.web import described_manifest
 from bespeak.agent.discovery.lookup import Discovered
 from bespeak.agent.discovery.readers import Capability

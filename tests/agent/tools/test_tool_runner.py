@@ -20,9 +20,9 @@ from tests.faces.mcp.tools import endpoint
 from tests.service import AGENT
 
 import bespeak
+from bespeak.agent.client.called_service import CalledService
 from bespeak.agent.client.connect import connect
 from bespeak.agent.client.errors import UnreachableError
-from bespeak.agent.client.service import CalledService
 from bespeak.agent.tools.tool_runner import Confirm, Question, ToolRunner, ToolService, framework_needed, run_tool
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.standard.methods import STANDARD

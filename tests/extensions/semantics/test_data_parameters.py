@@ -15,7 +15,7 @@ from tests.faces.mcp.tools import connected_to, error_in
 from tests.service import AGENT
 
 from bespeak import App, connect
-from bespeak.agent.client.service import CalledService
+from bespeak.agent.client.called_service import CalledService
 from bespeak.app.server.assembly import Keeper
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.state.audit.record import payload_of

@@ -21,10 +21,11 @@ from bespeak.agent.acting.reply import Check, alternatives, check_transition, mi
 from bespeak.agent.acting.service_map import DiscoveryFailure, Place, ServiceMap
 from bespeak.agent.acting.steps import Carried, Plan
 from bespeak.agent.arguments.finding import Argument, Arguments, find_arguments
+from bespeak.agent.client.called_service import call_name
 from bespeak.agent.client.connect import connect
 from bespeak.agent.client.errors import CallTimeoutError, Reply, UnreachableError, accepted, error_of
 from bespeak.agent.client.negotiation import escalate
-from bespeak.agent.client.service import ServiceClient, call_name, output_of
+from bespeak.agent.client.service import ServiceClient, output_of
 from bespeak.agent.discovery.agent_card import MESSAGE
 from bespeak.contract.confirmation import LONGEST, cut_value, list_lines, list_named
 from bespeak.contract.matching.vectors import Backend

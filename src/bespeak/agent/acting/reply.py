@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bespeak.agent.acting.decision import effect_of, field_of, name_at
+from bespeak.agent.client.called_service import call_name
 from bespeak.agent.client.errors import InvalidInputError, MethodNotAllowedError, MethodViolationError, Reply, error_of
-from bespeak.agent.client.service import call_name, output_of
+from bespeak.agent.client.service import output_of
 from bespeak.errors import BespeakError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import is_scope_token

@@ -19,7 +19,8 @@ import mcp_types as types
 from mcp.server import lowlevel
 from mcp.shared.message import SessionMessage
 
-from bespeak.agent.client.service import CalledService, ServiceClient
+from bespeak.agent.client.called_service import CalledService
+from bespeak.agent.client.service import ServiceClient
 from bespeak.contract.confirmation import ListedCall, list_named
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.mcp_tool import offered_by
