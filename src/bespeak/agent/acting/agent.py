@@ -593,11 +593,7 @@ def _pick(decided: Decision, answer: Any) -> Place | None:
     if text.isdigit() and 0 < int(text) <= len(decided.candidates):
         return decided.candidates[int(text) - 1][1].place
     for named in ("{0} {1}", "{0}", "{1}"):
-        meant = [
-            one.place
-            for label, one in decided.candidates
-            if named.format(label, one.place.endpoint.path).lower() == text
-        ]
-        if len(meant) == 1:  # what names several chooses none
-            return meant[0]
+        texts = [named.format(label, one.place.endpoint.path).lower() for label, one in decided.candidates]
+        if texts.count(text) == 1:  # what names several chooses none
+            return decided.candidates[texts.index(text)][1].place
     return None

@@ -24,6 +24,7 @@ from bespeak.text.language.injection import instruction as find_injection
 from bespeak.text.language.injection import role_marker, sentences
 from bespeak.text.language.names import words
 from bespeak.text.language.operation_class import operation_classes
+from bespeak.text.language.sentence import listed
 from bespeak.text.reading.settings import VERB, setting
 from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import unescaped
@@ -34,24 +35,13 @@ _SAME: Final = 0.98  # the same for endpoints that read, of another service
 _NEAR: Final = 0.5  # share of the best confidence from which another endpoint may be meant
 SEEN: Final = 4_000  # characters of an instruction that are read
 MOST_QUESTIONS: Final = 20  # questions about one instruction
-_ERASING: Final = frozenset(
-    ("purge", "erase", "wipe", "destroy", "delete", "remove", "cancel", "terminate", "expunge", "revoke")
-)
-_GRAVE: Final = frozenset(
-    (
-        *("purge", "erase", "wipe", "destroy", "delete", "drop", "truncate", "terminate", "shred", "expunge", "revoke"),
-        *("pay", "transfer", "remit", "wire", "charge", "purchase", "buy", "sell", "trade", "donate", "withdraw"),
-        *("settle", "refund", "invest", "send", "broadcast", "email", "publish", "release", "execute", "deploy"),
-        *("fire", "evict"),
-    )
-)
+_ERASING: Final = listed("erasing")
+_GRAVE: Final = listed("grave")
 """Verbs whose effect nobody can take back, whatever a service says: they erase, pay, tell or execute."""
 _READING: Final = ("READ", "ANALYZE")
 _PROMISED: Final = ("head", "coordinated", "light", "meant", "nominal")  # roles of verbs that say what is done
 _LEADING: Final = re.compile(r"\A\W*(?:(?:then|and|also|afterwards|[a-z]{3,30}ly)\b\W*){0,5}", re.IGNORECASE)
-_DENYING: Final = re.compile(
-    r"(?:nothing|no|use|to)\b", re.IGNORECASE
-)  # "Nothing is sent.", "Use REMOVE to delete one."
+_DENYING: Final = re.compile(r"(?:nothing|no|use|to)\b", re.IGNORECASE)  # "Use REMOVE to delete one."
 _JUDGED: Final = 2_000  # characters of each text of a contract that are searched for what it really does
 _OVERRIDE: Final = re.compile(
     r"\b(?:ignor|disregard|bypass|overrid|overrul|skip|circumvent|disabl|without)\w*\W+(?:\w+\W+){0,3}?"
