@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -257,7 +258,8 @@ def _print_summary(output: Path, imported: Imported) -> None:
     if imported.variables:
         names = ", ".join(variable.name for variable in imported.variables)
         click.echo(f"Set {names} before serving.")
-    click.echo(f"Then: bespeak review {shown}; bespeak lint {shown}; bespeak serve {shown}")
+    quoted = printable(shlex.quote(str(output)))
+    click.echo(f"Then: bespeak review {quoted}; bespeak lint {quoted}; bespeak serve {quoted}")
 
 
 def _write(folder: Path, files: dict[str, str], *, force: bool, outdated: Collection[str] = ()) -> None:
