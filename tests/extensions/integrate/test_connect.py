@@ -38,7 +38,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.wire.messages import Malformed
 from bespeak.runtime.handling import OpenLimit
 from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, NextDue, PutRecord
 from bespeak.state.store.postgres_connection import SCHEMA
 from bespeak.state.store.postgres_transaction import run_command
 from bespeak.state.store.settings import open_store
@@ -77,6 +77,13 @@ def moved(count: int) -> Callable[[dict[str, Any]], bool]:
 async def look(bench: StatefulBench, connection_id: str) -> None:
     """Let a connection look now."""
     await bench.store.do(ChangeRecord(connection_id, ("connection",), ("active",), "active", delay=0.0))
+
+
+async def rested(bench: StatefulBench) -> None:
+    """Wait until no connection works: one that is told to look meanwhile sets its next look when it ends."""
+    async with asyncio.timeout(20):
+        while (await bench.store.read(NextDue(("connection",))))["connection"] < 1_000:
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.requirement("METHODS-6.6-1", "METHODS-6.6-2", "METHODS-6.6-6")
@@ -206,6 +213,7 @@ async def test_an_endpoint_is_polled_into_a_collection_whenever_its_answer_has_c
             now["degrees"] = degrees
             await look(bench, told["connection_id"])
             await until(bench, told["connection_id"], moved(1 + (degrees == 21)))
+            await rested(bench)
         rows = (await good(bench, "SCAN", collection="weather"))["items"]
         assert [row["degrees"] for row in rows] == [21]
 
