@@ -87,7 +87,7 @@ BUNDLED: Final = (
             KnownCommand("semantic", "Check a contract", "Publish, register and align ontologies.", after="diff"),
         ),
         has_tables=True,
-        rules=("rules", "linting"),
+        rules=("rules",),
         lints="linting:check_concepts",
     ),
     KnownExtension(

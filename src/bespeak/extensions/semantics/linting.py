@@ -15,10 +15,9 @@ from bespeak.contract.core_ontology import is_iri
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError, StoreError
+from bespeak.extensions.semantics.rules import UNKNOWN_CONCEPT
 from bespeak.extensions.semantics.settings import SemanticSettings
-from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
-
-UNKNOWN_CONCEPT: Final = Rule("I111", "unknown-concept", "SHOULD", "IoA 5.2")
+from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
 
 _MOST_COMPARED: Final = 5_000  # terms that one concept is compared with
 _ALIKE: Final = 0.7

@@ -18,6 +18,7 @@ VERSION: Final = Rule("I107", "ontology-version", "SHOULD", "IoA 5.3")
 LEFT_OUT: Final = Rule("I108", "ontology-label-left-out", "SHOULD", "reading ontologies")
 ENTITIES: Final = Rule("I109", "ontology-entities", "MUST", "reading ontologies")
 BLANK_NODES: Final = Rule("I110", "ontology-blank-nodes", "MUST", "reading ontologies")
+UNKNOWN_CONCEPT: Final = Rule("I111", "unknown-concept", "SHOULD", "IoA 5.2")
 
 
 @dataclass(frozen=True, slots=True)
