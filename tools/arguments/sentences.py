@@ -24,6 +24,7 @@ NOW = datetime(2026, 11, 19, 10, 0, tzinfo=ZoneInfo("Europe/Berlin"))
 _HOLE = re.compile(r"\{(\w+|=)\}")
 _PREPOSITIONS = frozenset({"at", "by", "for", "from", "in", "on", "to", "under", "until", "with", "without"})
 _UNKNOWN_TO_CONTRACT = 0.3  # share of the parameters left out of a contract that people mention all the same
+_ADJECTIVE, _OBJECT, _OTHER = range(3)  # the order behind the verb
 _NAMED = frozenset({"string", "number", "integer", "boolean", "date", "time", "datetime"})
 
 
@@ -194,13 +195,14 @@ class Writer:
             (names[at], *self._segment(template.parameters[at], names[at] or template.parameters[at].names[0]))
             for at in chosen
         ]
-        # What stands without a preposition is the object of the verb: it follows at once.
-        segments.sort(key=lambda one: not one[3])
-        for place, (name, words, found, is_object) in enumerate(segments):
+        # What stands without a preposition is the object of the verb: it follows at once, or behind its adjective.
+        segments.sort(key=lambda one: one[3])
+        for place, (name, words, found, rank) in enumerate(segments):
             odds = [12, 2, 1, 1] if place else [24, 1, 1, 0]
             joint = source.choices((" ", ", ", ". ", " and "), odds)[0]
-            if is_object:
-                joint = source.choice([", ", ". "]) if place else " "
+            if rank < _OTHER:
+                is_next = place == 0 or segments[place - 1][3] < rank
+                joint = " " if is_next else source.choice([", ", ". "])
             if joint == ". ":
                 leads = ["It should be ", "Make it ", ""] if words.split()[0] in _PREPOSITIONS else [""]
                 lead = source.choice(leads)
@@ -240,7 +242,7 @@ class Writer:
         parameter = self._source.choice(usable)
         return self._segment(parameter, parameter.names[0])[0]
 
-    def _segment(self, parameter: Parameter, name: str) -> tuple[str, Gold, bool]:
+    def _segment(self, parameter: Parameter, name: str) -> tuple[str, Gold, int]:
         """Return the words of one parameter with the places of its values, and whether it is a bare object."""
         source = self._source
         variant, equals, meaning = source.choice(parameter.variants).partition("=")
@@ -274,7 +276,9 @@ class Writer:
                 meaning == "true" if parameter.type == "boolean" else meaning.split(",") if parameter.many else meaning
             )
         is_object = variant.startswith("{") and parameter.type == "string" and not parameter.choices
-        return words, gold, is_object
+        is_object = is_object and not variant.startswith("{currency}")  # stands behind its amount
+        is_adjective = variant == "{=}" and not parameter.required and source.random() < 0.4
+        return words, gold, _ADJECTIVE if is_adjective else _OBJECT if is_object else _OTHER
 
     def _fill(self, kind: str) -> tuple[str, str]:
         """Return a value of a kind, and the article that stands before it."""

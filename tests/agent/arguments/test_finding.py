@@ -103,6 +103,18 @@ FLIGHT = endpoint(
     "origin", "destination", "date",
 )  # fmt: skip
 
+ACCOUNTS = endpoint(
+    "TRANSFER", "/funds", "Move money between accounts.",
+    {"amount": NUMBER, "from_account": choice("savings", "checking"), "to_account": choice("savings", "checking")},
+    "amount", "from_account", "to_account",
+)  # fmt: skip
+PRODUCT = endpoint("MULTIPLY", "/number", "Multiply two numbers.", {"a": NUMBER, "b": NUMBER}, "a", "b")
+USER = endpoint("DELETE", "/user", "Delete a user.", {"username": TEXT}, "username")
+RATE = endpoint(
+    "CONVERT", "/money", "Convert an amount into another currency.",
+    {"amount": NUMBER, "from_currency": TEXT, "to_currency": TEXT}, "amount", "from_currency", "to_currency",
+)  # fmt: skip
+
 
 def find(instruction: str, of: Endpoint) -> Arguments:
     return find_arguments(instruction, of, now=NOW)
@@ -112,6 +124,14 @@ def find(instruction: str, of: Endpoint) -> Arguments:
     "of, instruction, values",
     (ROOM, "Book room A12 from Tuesday to Thursday",
      {"room_id": "A12", "arrival": "2026-11-24", "departure": "2026-11-26"}),
+    (ACCOUNTS, "transfer 200 from savings to checking",
+     {"amount": 200, "from_account": "savings", "to_account": "checking"}),
+    (ACCOUNTS, "move 200 to savings from checking",
+     {"amount": 200, "from_account": "checking", "to_account": "savings"}),
+    (PRODUCT, "multiply a 6 by b 7", {"a": 6, "b": 7}),
+    (PRODUCT, "b 7 and a 6", {"a": 6, "b": 7}),
+    (USER, "delete user bob", {"username": "bob"}),
+    (RATE, "convert 50 dollars to euros", {"amount": 50, "to_currency": "euros"}),
     (ROOM, "Book room 12 from 3 to 5 December", {"room_id": "12", "arrival": "2026-12-03", "departure": "2026-12-05"}),
     (TABLE, "A table for four on Friday at 7pm, please", {"party_size": 4, "when": "2026-11-20T19:00:00+01:00"}),
     (TABLE, "Reserve on Friday for 2 people at 7pm", {"party_size": 2, "when": "2026-11-20T19:00:00+01:00"}),
@@ -135,6 +155,18 @@ def test_values_are_found_and_fit_the_schema(of: Endpoint, instruction: str, val
     found = find(instruction, of).values
     assert {name: found[name] for name in found if name in values} == values
     assert find_faults(of, found) == {}
+
+
+@rows(
+    "of, instruction, slot, value",
+    (RATE, "convert 50 dollars to euros", "from_currency", "USD"),
+    (endpoint("CREATE", "/reminder", "Create a reminder.", {"title": TEXT, "at": MOMENT}, "title"),
+     "remind me to call mom tomorrow at 5pm", "title", "call mom"),
+)  # fmt: skip
+def test_words_are_weighed_that_a_person_would_take(of: Endpoint, instruction: str, slot: str, value: str) -> None:
+    slots = slots_of(of)
+    _, pairs = propose(instruction, slots, frozenset(), now=NOW)
+    assert value in [pair.value for pair in pairs if slots[pair.slot].name == slot]
 
 
 def test_each_value_says_where_it_stands_and_why() -> None:
@@ -240,7 +272,8 @@ def test_a_verb_is_not_a_misspelt_choice() -> None:
 
 def test_what_stands_behind_a_listed_value_is_a_value_of_its_own() -> None:
     of = endpoint("FIND", "/product", "Search products.", {"query": TEXT, "color": choice("white", "black")}, "query")
-    assert find("find a white desk lamp", of).values == {"query": "desk lamp", "color": "white"}
+    result = find("find a white desk lamp", of)
+    assert {one.name: one.value for one in (*result.found, *result.offered)} == {"query": "desk lamp", "color": "white"}
 
 
 def test_a_pair_is_less_likely_beside_a_rival() -> None:

@@ -20,6 +20,7 @@ _MOST_MATCHES: Final = 60
 _LONGEST_PHRASE: Final = 6
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*|[^\w\s]|_+")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_MOMENTS: Final = frozenset({"date", "time", "datetime"})
 _UNTIL: Final = frozenset({"to", "until", "till", "through"})
 _SENTENCE_END: Final = frozenset(".!?;")
 _INNER: Final = frozenset(["of", "the", "and", "&", "de", "la", "le", "del", "von", "van", "der", "al"])
@@ -235,11 +236,14 @@ def _tails(reading: Reading, first: int, kind: str) -> Iterator[Candidate]:
     tokens = reading.tokens
     first += _word_at(reading, first) in ("that", "of")
     last = next((at for at in range(first, len(tokens)) if tokens[at].text in _SENTENCE_END), len(tokens))
-    cuts = (at for at in range(first + 1, last) if tokens[at].text == "," or tokens[at].stem in reading.names)
-    cut = next(cuts, last)
-    while first < cut < last and tokens[cut - 1].lower in listed("prepositions") | listed("fillers") | {"and"}:
-        cut -= 1
-    for end in dict.fromkeys((last, cut)):
+    inner = range(first + 1, last)
+    cuts = [next((at for at in inner if tokens[at].text == "," or tokens[at].stem in reading.names), last)]
+    cuts += [next((at for at in inner if reading.taken[at] in _MOMENTS), last)]  # call mom tomorrow at 5
+    joints = listed("prepositions") | listed("fillers") | {"and"}
+    for cut in dict.fromkeys((last, *cuts)):
+        end = cut
+        while first < end < last and tokens[end - 1].lower in joints:
+            end -= 1
         if end > first:
             yield _made(reading, kind, first, end)
 

@@ -37,7 +37,7 @@ def convert(candidate: Candidate, slot: Slot, now: datetime) -> Converted | None
     if slot.family in ("choice", "flag", "list"):
         return _currency(candidate, slot)
     forms = list(_forms(candidate, slot, now))
-    if not forms:
+    if not forms or (candidate.kind == "money" and "currency" in slot.words):
         return _currency(candidate, slot)
     if candidate.kind == "number" and slot.family == "number" and candidate.value and forms[0] == candidate.value * 100:
         return Converted(forms[0], f"{slot.name} counts minor units; is {candidate.value} the amount in the main unit?")
@@ -154,7 +154,7 @@ def _texts(candidate: Candidate, slot: Slot) -> Iterator[str]:
 
 def _currency(candidate: Candidate, slot: Slot) -> Converted | None:
     """Return the currency of an amount for a slot that takes its code."""
-    if candidate.kind != "money" or not candidate.unit or "currenc" not in " ".join(slot.words):
+    if candidate.kind != "money" or not candidate.unit or "currency" not in slot.words:
         return None
     for phrase in slot.phrases:
         if phrase.weight == "exact" and phrase.words == (candidate.unit.lower(),):

@@ -16,7 +16,8 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.validation import shorten
 from bespeak.text.values.mentions import find_mentions
 
-FILL: Final = 0.55  # least confidence of an argument that is filled in: below, a question is better than a guess
+FILL: Final = 0.5  # least confidence of an optional argument that is filled in
+REQUIRED: Final = 0.6  # that of a required one: it is asked for anyway, and a question is better than a guess
 OFFER: Final = 0.3  # least confidence of one that is offered as a question
 _MOST_SLOTS: Final = 40  # of more, those are weighed that the instruction names or that are required
 _MOST_PAIRS: Final = 1_000  # about 20 ms
@@ -110,11 +111,14 @@ def propose(
     weighing = Weighing(reading, slots, related(own))
     pairs: list[Pair] = []
     numbers = _worth_weighing(reading, slots)
+    hinted = {(one.slot, one.first) for one in reading.candidates if one.match == "hint"}
     joined = any(candidate.also != (0, 0) for candidate in reading.candidates)
     for candidate in reading.candidates:
         for number in numbers if candidate.slot < 0 else (candidate.slot,):
             if joined and slots[number].family == "datetime" and candidate.kind in ("date", "time"):
                 continue  # the moment has both
+            if candidate.slot < 0 and (number, candidate.first) in hinted:
+                continue  # the same words, of which a hint says more
             made = convert(candidate, slots[number], now)
             if made is None:
                 continue
@@ -164,7 +168,7 @@ def _assign(
             break
         if pair.slot in chosen or pair.slot in doubtful or not _is_free(pair, slots, taken):
             continue
-        if pair.confidence < FILL or pair.fault:
+        if pair.confidence < (REQUIRED if slots[pair.slot].required else FILL) or pair.fault:
             doubtful[pair.slot] = pair
             continue
         chosen[pair.slot] = [pair]

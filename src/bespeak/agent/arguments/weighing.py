@@ -38,7 +38,9 @@ def kind_of(candidate: Candidate, slot: Slot) -> str:
     """Return the kind of a pair, for which the weights are calibrated."""
     if candidate.kind in ("choice", "flag"):
         return candidate.kind
-    return f"text:{candidate.kind}" if slot.family == "text" else slot.family
+    if slot.family != "text":
+        return slot.family
+    return "text:currency" if candidate.kind == "money" and "currency" in slot.words else f"text:{candidate.kind}"
 
 
 class Pair(NamedTuple):
@@ -127,6 +129,9 @@ class Weighing:
             at for one in bound if one.kind == "choice" and one.match in ("exact", "synonym", "hint")
             for at in range(one.first, one.last)
         }  # fmt: skip
+        # What a request is about stands behind its verb: the first text that must be there.
+        texts = [number for number, slot in enumerate(slots) if slot.family == "text"]
+        self._main = next((number for number in texts if slots[number].required), texts[0] if texts else -1)
         seen: Counter[str] = Counter()
         self._rank = [_next(seen, slot.family) for slot in slots]
         self._order = {id(one): _next(seen, f" {one.kind}") for one in free}
@@ -142,13 +147,17 @@ class Weighing:
         near, group = self._places[place], _GROUPS.get(slot.family, slot.family)
         is_named = number in near.left_hits or self._is_named(near, number)
         facts = [
-            (True, f"is={slot.family}|{kind}"),
+            (True, f"is={kind_of(candidate, slot)}|{kind}"),
             (candidate.match == "hint", "hint"),
             (slot.required, "required"),
             (candidate.certainty < 0.75, "unsure"),
             (True, f"p={near.before}"),
             (True, f"n={near.after}"),
             *self._names_near(near, number, slot),
+        ]
+        facts += [
+            (slot.edge, f"e={slot.edge}|{near.before}"),
+            (slot.edge and not is_named and near.leans, f"leans={near.leans}|{slot.edge}"),
         ]
         if kind in ("choice", "flag"):
             facts += self._choice(candidate, slot, near)
@@ -159,9 +168,7 @@ class Weighing:
             facts += [
                 (True, f"kind={kind}|{main}"),
                 (near.title and group == "text", f"title-fits={not set(slot.roles).isdisjoint(near.title)}"),
-                (slot.edge, f"e={slot.edge}|{near.before}"),
                 (candidate.edge or slot.edge, f"edge={candidate.edge}|{slot.edge}"),
-                (slot.edge and not is_named and near.leans, f"leans={near.leans}|{slot.edge}"),
             ]
             if kind in ("email", "url", "phone"):
                 facts += [
@@ -169,7 +176,7 @@ class Weighing:
                     (True, f"{kind}-only={self._kinds[kind] == 1}|{self._roles[kind] < 2}"),
                 ]
             elif group == "text":
-                facts += self._text(candidate, slot, near, main)
+                facts += self._text(candidate, number, near, main)
             else:
                 same, fields = self._kinds[kind], self._families[slot.family]
                 ordered = self._order.get(id(candidate), 0) == self._rank[number]
@@ -228,16 +235,17 @@ class Weighing:
         yield near.own_after, "own-after"
         yield near.right and not near.right_hits and not shared, f"counts-other|{bool(near.head)}"
         yield near.words == ("one",), "one"
+        yield not (unit or near.right or near.left_hits), f"bare|{main}|{slot.required}"
 
-    def _text(self, candidate: Candidate, slot: Slot, near: _Around, main: str) -> Iterator[_Fact]:
-        tokens, kind = self._tokens[candidate.first : candidate.last], candidate.kind
+    def _text(self, candidate: Candidate, number: int, near: _Around, main: str) -> Iterator[_Fact]:
+        slot, tokens, kind = self._slots[number], self._tokens[candidate.first : candidate.last], candidate.kind
         size, said = sum(token.is_word for token in tokens), {token.stem for token in tokens}
         capital = tokens[0].text[:1].isupper() and tokens[0].is_word
         owned = sum(token.stem in self._own for token in tokens)
         alone = self._families["text"] == 1
         measured = not _MEASURED.isdisjoint(self._reading.taken[candidate.first : candidate.last])
         yield True, f"size={size if size < 4 else '4+' if size < 7 else '7+'}|{main}"
-        yield from self._shape(tokens, slot, main, capital)
+        yield from self._shape(tokens, slot, main, capital, kind)
         yield candidate.part, "part"
         yield kind in ("name", "quoted"), f"names={min(self._names_said, 3)}|{alone}"
         yield owned, "own=all" if owned == size else f"own|{capital}"
@@ -249,8 +257,14 @@ class Weighing:
         yield True, f"only={alone}|{self._roles[main] < 2}"
         yield self._roles[main] > 1, f"first={self._first.get(main) is slot}|{slot.edge}"
         yield True, f"end={near.ends}|{kind}"
+        is_object = near.before in ("VERB", "OWN", "STOP", "^")
+        yield True, f"main={number == self._main}|{slot.required}|{is_object}|{kind}"
+        yield True, f"before={near.before}|{kind}"
+        asked = candidate.first > 1 and self._tokens[candidate.first - 2].lower in ("me", "us")
+        yield kind == "task", f"task={tokens[0].stem in self._own}|{asked}|{main}"  # remind me to call; I want to book
+        yield slot.edge, f"e={slot.edge}|{near.before}|{main}"
 
-    def _shape(self, tokens: list[Token], slot: Slot, main: str, capital: bool) -> Iterator[_Fact]:
+    def _shape(self, tokens: list[Token], slot: Slot, main: str, capital: bool, kind: str) -> Iterator[_Fact]:
         """Yield what the words look like: a listed name, capitals, a verb."""
         known = name_class(" ".join(token.text for token in tokens))
         shape = f"known={known}" if known else "capital" if capital else "lower" if self._capitals else "small"
@@ -260,7 +274,7 @@ class Weighing:
             yield True, "known-fits" if fits else f"known-other|{self._roles[known] > 0}"
         if not capital and tokens[0].is_word:
             verb, noun, _ = lexicon().share(tokens[0].lower)
-            yield verb > noun, "verbal"
+            yield verb > noun, f"verbal|{kind}"
             yield verb <= noun and not noun and len(tokens) == 1, "no-noun"
             yield len(tokens) == 1 and tokens[0].lower.endswith(("ing", "ed")), "participle"
 
@@ -284,18 +298,16 @@ class _Around:
         if at > 0 and tokens[at].is_word and tokens[at - 1].lower in _POSSESSIVES and not taken[at]:
             at = max(at - 2, 0)  # to my son Leo
         self.before = _class(tokens[at], own) if at >= 0 else "^"
-        self.after = _class(tokens[last], own) if last < len(tokens) else "$"
-        if self.after in ("w", "VERB", "OWN") and tokens[last].text[0].isupper():
-            self.after = "CAPITAL"
-        self.ends = last >= len(tokens) or tokens[last].text in ".,;!?"
+        self.after, self.ends = _what_follows(reading, last, own)
         self.words = tuple(token.lower for token in tokens[first:last])
+        letters = {word for _, whole in names for word in whole if len(word) == 1}  # "a" in "a 6 and b 7"
         self.left: list[str] = []
         for place in range(first - 1, max(first - 1 - 2 * _WINDOW, -1), -1):
             if tokens[place].text in ".;!?" or len(self.left) >= _WINDOW or taken[place] in _CLOSED:
                 break
             if not self.left and place and taken[place - 1] == "number" and tokens[place].is_word and not taken[place]:
                 break  # in "1 room, 3 stars" the room belongs to the number before it
-            if tokens[place].is_word and tokens[place].lower not in fillers:
+            if tokens[place].is_word and (tokens[place].lower not in fillers or tokens[place].stem in letters):
                 self.left.append(tokens[place].stem)
         self.right: list[str] = []
         for place in range(last, min(last + 4, len(tokens))):
@@ -308,6 +320,18 @@ class _Around:
         self.own_after = bool(self.right) and self.right[0] in own
         self.head = next((roles for word in self.right[:2] if (roles := word_roles().get(word, ()))), ())
         self.leans = next((edge for word in self.left[:3] for edge in ("from", "to") if word in stemmed(edge)), "")
+
+
+def _what_follows(reading: Reading, last: int, own: frozenset[str]) -> tuple[str, str]:
+    """Return the class of the next word, and whether what stands before it ends there: yes, no, or at a joint."""
+    if last >= len(reading.tokens):
+        return "$", "yes"
+    token, is_value = reading.tokens[last], reading.taken[last] in _CLOSED
+    after = "VALUE" if is_value else _class(token, own)
+    if after in ("w", "VERB", "OWN") and token.text[0].isupper():
+        after = "CAPITAL"
+    is_joint = is_value or token.lower in listed("prepositions")  # call mom tomorrow
+    return after, "yes" if token.text in ".,;!?" else "joint" if is_joint else "no"
 
 
 def _class(token: Token, own: frozenset[str]) -> str:
