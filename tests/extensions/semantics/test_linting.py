@@ -53,6 +53,15 @@ def test_concepts_that_no_registered_ontology_has_are_reported_with_the_nearest_
     assert second["help"].startswith("`bespeak semantic register`")
 
 
+def test_similar_terms_are_looked_for_only_for_the_first_of_many_unknown_concepts(folder: Path) -> None:
+    register()
+    misspelt = [f"{KNOWN}{'x' * (number % 4)}{number}" for number in range(60)]
+    path = folder / "endpoints" / "book.toml"
+    path.write_text(ENDPOINT.replace("is_idempotent = false", f"is_idempotent = false\nconcepts = {misspelt}"))
+    advised = [KNOWN in one["help"] for one in lint()]
+    assert advised == [True] * 20 + [False] * 40
+
+
 def test_nothing_is_reported_where_the_registry_is_not_at_hand_or_not_used(folder: Path) -> None:
     assert lint() == []  # no store yet: what is registered where the service runs is not known
     register()
