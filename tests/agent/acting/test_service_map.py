@@ -23,7 +23,7 @@ from tests.runtime.bindings.mcp.servers import on_the_web
 from bespeak.agent.acting.agent import Confirmation
 from bespeak.agent.acting.conversation import Conversation
 from bespeak.agent.acting.decision import ActingRules
-from bespeak.agent.acting.service_map import ServiceMap
+from bespeak.agent.acting.service_map import DiscoveryFailure, ServiceMap
 from bespeak.agent.arguments.finding import Argument
 from bespeak.agent.client.connect import connect
 from bespeak.agent.client.web_options import WebOptions
@@ -339,3 +339,8 @@ async def test_meanings_of_another_language_are_those_of_a_backend() -> None:
 
 async def test_an_empty_map_matches_nothing() -> None:
     assert ServiceMap(()).match("book a room") == []
+
+
+def test_a_failure_names_its_service_once() -> None:
+    assert str(DiscoveryFailure("hotel.json", "hotel.json is not JSON")) == "hotel.json is not JSON"
+    assert str(DiscoveryFailure("hotel.json", "it is not JSON")) == "hotel.json: it is not JSON"

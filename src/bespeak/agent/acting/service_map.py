@@ -112,7 +112,7 @@ class DiscoveryFailure:
     findings: tuple[Diagnostic, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.source}: {self.reason}"
+        return self.reason if self.reason.startswith(self.source) else f"{self.source}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
